@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -442,14 +443,21 @@ TEST_CASE("the death of the last signaller is told as lost, and the next signall
 TEST_CASE("a name whose last user was killed is opened again at once") {
   const watchdog dog{[] { return std::string{"name"}; }};
   const stand_name name{"killed"};
+  const shared_memory memory{sizeof(std::atomic<int>)};
+  auto& last_opened = *::new (memory.here()) std::atomic<int>{-1};
   for (int round = 0; round < 20; ++round) {
     child_process child{[&] {
       auto opened = shared_fence::open_or_create(name, few);
       if (!opened) return 1;
       opened.fence.signal(opened.fence.current_value() + 1);
+      last_opened = round;
       return stay();
     }};
-    std::this_thread::sleep_for(std::chrono::microseconds{100 * round});
+    if (round % 2 == 0) {
+      await([&] { return last_opened == round; });
+    } else {  // perhaps while it opens
+      std::this_thread::sleep_for(std::chrono::microseconds{100 * round});
+    }
     child.kill_now();
     auto opened = shared_fence::open_or_create(name, few);
     REQUIRE(opened);
