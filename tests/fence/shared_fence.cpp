@@ -32,6 +32,7 @@
 #include "support/processes.hpp"
 #include "support/shared_kinds.hpp"
 #include "support/shared_memory.hpp"
+#include "support/shared_stand.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -47,16 +48,6 @@ static_assert(!may_signal<shared_fence_waiter> && !may_signal<shared_progress_fe
 static_assert(!may_signal<shared_fence_reader> && !may_signal<shared_progress_fence_reader>);
 static_assert(!timeline<shared_fence>);
 static_assert(timeline<latched_fence<shared_fence>>);
-
-/// A name of this test alone.
-class own_name {
- public:
-  explicit own_name(std::string_view of) : text_{"tidemark-test-" + std::to_string(getpid()) + "-" + std::string{of}} {}
-  operator shared_name() const { return {text_}; }
-
- private:
-  std::string text_;
-};
 
 /// Returns the files as another process gets them.
 shared_files duplicate(const shared_files& of) {
@@ -354,7 +345,7 @@ TEST_CASE("files are sent over a socket, and name the same fence") {
 }
 
 TEST_CASE("no segment takes the number of a standard stream, to which a program may print although it has closed it") {
-  const own_name name{"streams"};
+  const stand_name name{"streams"};
   child_process closing{[&] {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return 1;
@@ -378,7 +369,7 @@ TEST_CASE("no segment takes the number of a standard stream, to which a program 
 }
 
 TEST_CASE("a name is opened by several, removed by the last one, and made anew") {
-  const own_name name{"named"};
+  const stand_name name{"named"};
   CHECK(shared_fence::open(name).status == shared_open_status::unknown);
   auto first = shared_fence::open_or_create(name);
   REQUIRE(first);
@@ -470,7 +461,7 @@ TEST_CASE("a wait ends by its deadline and by a stop") {
 }
 
 TEST_CASE("the maker of a name is told so, and who opens it is not") {
-  const own_name name{"told"};
+  const stand_name name{"told"};
   told_events told;
   auto first = shared_fence::open_or_create(name, {.observer = told.observer()});
   REQUIRE(first);
@@ -495,7 +486,7 @@ TEST_CASE("whatever an attachment answers has a name") {
 }
 
 TEST_CASE("a thread that is cancelled makes, opens and uses attachments, and ends at a call of its own") {
-  const own_name name{"cancelled"};
+  const stand_name name{"cancelled"};
   bool is_through = false;
   std::thread cancelled{[&] {
     pthread_cancel(pthread_self());
@@ -528,7 +519,7 @@ TEST_CASE("waits, looks and signals leave errno as it is") {
 }
 
 TEST_CASE("a patience without end is not over at once") {
-  const own_name name{"patient"};
+  const stand_name name{"patient"};
   auto first = shared_fence::open_or_create(name);
   REQUIRE(first);
   // As somebody who is opening the name.

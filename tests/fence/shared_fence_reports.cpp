@@ -260,7 +260,7 @@ TEST_CASE("readers that are killed while they read poison nothing: writers write
     await([&] { return looks[0] > 2 && looks[1] > 2 && looks[2] > 2 && looks[3] > 2; });
     for (auto& each : workers) each->kill_now();
     for (int i = 0; i < 20; ++i) CHECK(writer.fence.signal(++value));
-    // A new reader gets a place, and a slot, without which it would not show its target. So those of the dead come back.
+    // A new reader gets a place, and a slot, without which it would not show its target. So those of the dead are back.
     auto opened = shared_fence_waiter::open(files, few);
     REQUIRE(opened);
     const std::uint64_t next = ++value;

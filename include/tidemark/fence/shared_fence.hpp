@@ -33,8 +33,8 @@
 //     no poison: as soon as a new signaller attaches, waits wait again, and the value goes on from where it is. Before
 //     the first signaller came, a wait waits.
 //   A process counts as dead when the kernel has closed its files, which it does after it has torn down its memory:
-//   within a millisecond for a small process, later the more memory it has (docs/guide-fence.md). One that is stopped is
-//   not dead.
+//   within a millisecond for a small process, and later the more memory it has (docs/guide-fence.md). One that is
+//   stopped is not dead.
 //
 // The memory (docs/guide-fence.md says who may do what with it)
 // ----------
