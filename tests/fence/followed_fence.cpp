@@ -5,6 +5,8 @@
 #include "support/misuse_hook.hpp"
 
 #include <doctest/doctest.h>
+#include <linux/io_uring.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +33,7 @@
 #include <tidemark/fence/hooked_timeline.hpp>
 #include <tidemark/fence/link.hpp>
 #include <tidemark/fence/wait_many.hpp>
+#include <tidemark/loop/loop_uring.hpp>
 #include <tidemark/loop/reached_descriptor.hpp>
 #include <tidemark/loop/wait_loop.hpp>
 #include <tidemark/memory/upload_ring.hpp>
@@ -40,6 +43,7 @@
 #include "support/processes.hpp"
 #include "support/readable.hpp"
 #include "support/shared_kinds.hpp"
+#include "support/uring.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -265,6 +269,62 @@ TEST_CASE_TEMPLATE("[A65] [A120] a descriptor becomes readable when another proc
   on.kill();
   CHECK(is_readable(second.descriptor(), for_ever));
   CHECK(second.status() == wait_status::lost);
+}
+
+TEST_CASE_TEMPLATE(
+    "[A65] [A120] an io_uring's operations complete when another process signals, and when that was killed", Kind,
+    several, one) {
+  uring ring;
+  if (!ring.is_open()) {
+    MESSAGE("not tested: the system refuses io_uring");
+    return;
+  }
+  stage<Kind> on;
+  const followed_fence shared{on.fence()};
+  wait_loop loop;
+  std::optional<wait_status> how;
+  const auto note = [&](wait_status ended) { how = ended; };
+  const auto first = loop.on_reached(shared, 1, note);
+  const auto last = loop.on_reached(shared, 2, note);
+  loop_uring_wait wait{loop, ring.descriptor()};
+  loop.poll();  // else the first operation would be over at once
+
+  // One waits for what is due on the loop, the other for one value.
+  const auto submit = [&] {
+    CHECK(ring.submit([&](io_uring_sqe& entry) {
+      entry.user_data = 1;
+      wait.prepare(entry);
+    }));
+  };
+  const auto poll_for = [&](const reached_descriptor& value) {
+    CHECK(ring.submit([&](io_uring_sqe& entry) {
+      entry.user_data = 2;
+      entry.opcode = IORING_OP_POLL_ADD;
+      entry.fd = value.descriptor();
+      entry.poll_events = POLLIN;
+    }));
+  };
+  const auto take_both = [&] { return ring.take().user_data + ring.take().user_data; };
+
+  const reached_descriptor one_reached{shared, 1};
+  submit();
+  poll_for(one_reached);
+  CHECK(!ring.has_completion());
+  on.signal(1);
+  CHECK(take_both() == 3);
+  CHECK(loop.poll() == 1);
+  CHECK(how == wait_status::reached);
+  CHECK(one_reached.status() == wait_status::reached);
+
+  const reached_descriptor two_reached{shared, 2};
+  submit();
+  poll_for(two_reached);
+  CHECK(!ring.has_completion());
+  on.kill();
+  CHECK(take_both() == 3);
+  CHECK(loop.poll() == 1);
+  CHECK(how == wait_status::lost);
+  CHECK(two_reached.status() == wait_status::lost);
 }
 
 TEST_CASE_TEMPLATE("[A65] [A120] a queue of an engine waits for another process, and gives itself up when that dies",

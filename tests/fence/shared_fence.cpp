@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <sstream>
 #include <string>
@@ -67,29 +68,58 @@ void await_sleeper(const Fence& of, std::uint64_t target) {
   while (of.monitored_value() != target - 1) std::this_thread::sleep_for(1ms);
 }
 
-/// The events that an observer was told, as text.
-struct told_events {
-  shared_observer observer() {
+/// Whom attachments tell what happens to them, in one process or several: each event is a word in a pipe.
+class event_trace {
+ public:
+  event_trace() {
+    std::array<int, 2> ends{};
+    REQUIRE(pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) == 0);
+    from_ = detail::file_descriptor{ends[0]};
+    to_ = detail::file_descriptor{ends[1]};
+  }
+
+  /// Of this process, whose events have `prefix` before them.
+  shared_observer observer(std::string_view prefix = {}) {
+    prefix_ = prefix;
     return {[](void* context, shared_event what, std::uint32_t attachment) noexcept {
-              auto& told = static_cast<told_events*>(context)->text;
-              switch (what) {
-                case shared_event::created:
-                  told += "create, ";
-                  break;
-                case shared_event::opened:
-                  told += "open(" + std::to_string(attachment) + "), ";
-                  break;
-                case shared_event::closed:
-                  told += "close(" + std::to_string(attachment) + "), ";
-                  break;
-                case shared_event::destroyed:
-                  told += "destroy, ";
-                  break;
-              }
+              static_cast<event_trace*>(context)->add(what, attachment);
             },
             this};
   }
-  std::string text;
+  /// All events so far, in their order.
+  std::string text() {
+    std::array<char, 512> part{};
+    for (;;) {
+      const ssize_t got = read(from_.get(), part.data(), part.size());
+      if (got <= 0) return text_;
+      text_.append(part.data(), static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  void add(shared_event what, std::uint32_t attachment) noexcept {
+    std::string word{prefix_};
+    switch (what) {
+      case shared_event::created:
+        word += "create, ";
+        break;
+      case shared_event::opened:
+        word += "open(" + std::to_string(attachment) + "), ";
+        break;
+      case shared_event::closed:
+        word += "close(" + std::to_string(attachment) + "), ";
+        break;
+      case shared_event::destroyed:
+        word += "destroy, ";
+        break;
+    }
+    if (write(to_.get(), word.data(), word.size()) != static_cast<ssize_t>(word.size())) std::abort();
+  }
+
+  detail::file_descriptor from_;
+  detail::file_descriptor to_;
+  std::string prefix_;
+  std::string text_;
 };
 
 }  // namespace
@@ -249,61 +279,76 @@ TEST_CASE("[A85] an agent in another process is woken by a shared fence, and dra
 }
 
 TEST_CASE("[A46][A47][A48][A49][A50][A51] the creator opens, too; the fence outlives it; the last one destroys it") {
-  told_events told;
-  auto a = shared_fence::create({.observer = told.observer()});
+  event_trace trace;
+  auto a = shared_fence::create({.observer = trace.observer()});
   REQUIRE(a);
-  CHECK(told.text == "create, open(0), ");
+  CHECK(trace.text() == "create, open(0), ");
   const auto global = a.fence.id();
-  auto b = shared_fence::open(a.fence.files(), {.observer = told.observer()});
+  auto b = shared_fence::open(a.fence.files(), {.observer = trace.observer()});
   REQUIRE(b);
   CHECK(b.fence.id() == global);
   CHECK(b.fence.index() != a.fence.index());
   a.fence.close();
-  CHECK(told.text == "create, open(0), open(1), close(0), ");
+  CHECK(trace.text() == "create, open(0), open(1), close(0), ");
   CHECK(b.fence.signal(5));
   CHECK(b.fence.wait(5) == wait_status::reached);
   b.fence.close();
-  CHECK(told.text == "create, open(0), open(1), close(0), close(1), destroy, ");
+  CHECK(trace.text() == "create, open(0), open(1), close(0), close(1), destroy, ");
 }
 
-TEST_CASE("[A46][A48][A49][A50] the same with three processes") {
-  const watchdog dog{[] { return std::string{"three processes"}; }};
-  auto made = shared_fence::create();
+TEST_CASE("[A46][A47][A48][A49][A50] of two processes the creator ends first, and the other one destroys the fence") {
+  const watchdog dog{[] { return std::string{"two processes"}; }};
+  event_trace trace;
+  auto made = shared_fence::create({.observer = trace.observer("a:")});
   REQUIRE(made);
-  // The children share the text by a pipe each, whose contents are read when they have ended.
-  std::array<int, 2> ends{};
-  REQUIRE(pipe(ends.data()) == 0);
-  const auto observed = [&](told_events& told, const auto& body) {
-    const bool is_good = body(told);
-    const auto written = write(ends[1], told.text.data(), told.text.size());
-    return is_good && written == static_cast<ssize_t>(told.text.size()) ? 0 : 1;
-  };
-  child_process b{[&] {
-    told_events told;
-    return observed(told, [&](told_events& events) {
-      auto opened = shared_fence::open(made.fence.files(), {.observer = events.observer()});
-      return opened && opened.fence.wait(2) == wait_status::reached;
-    });
+  stand_child b{[&](auto arrive) {
+    auto opened = shared_fence::open(made.fence.files(), {.observer = trace.observer("b:")});
+    require(opened && opened.fence.wait(1) == wait_status::reached, "b does not see the creator's signal");
+    arrive();
+    require(opened.fence.signal(2) && opened.fence.wait(2) == wait_status::reached, "b can't go on alone");
   }};
-  await_sleeper(made.fence, 2);
-  child_process c{[&] {
-    told_events told;
-    return observed(told, [&](told_events& events) {
-      auto opened = shared_fence::open(made.fence.files(), {.observer = events.observer()});
-      return opened && opened.fence.signal(2) && opened.fence.wait(3) == wait_status::reached;
-    });
+  CHECK(made.fence.signal(1));
+  REQUIRE(b.has_arrived());
+  CHECK(trace.text() == "a:create, a:open(0), b:open(1), ");
+  made.fence.close();
+  b.go_on();
+  CHECK(b.end() == 0);
+  CHECK(trace.text() == "a:create, a:open(0), b:open(1), a:close(0), b:close(1), b:destroy, ");
+}
+
+TEST_CASE("[A46][A47][A48][A49][A50] of three processes the creator ends first, and two go on; the last one destroys") {
+  const watchdog dog{[] { return std::string{"three processes"}; }};
+  event_trace trace;
+  auto made = shared_fence::create({.observer = trace.observer("a:")});
+  REQUIRE(made);
+  stand_child b{[&](auto arrive) {
+    auto opened = shared_fence::open(made.fence.files(), {.observer = trace.observer("b:")});
+    require(static_cast<bool>(opened), "b is not attached");
+    arrive();
+    require(opened.fence.wait(2) == wait_status::reached, "b does not see c's signal");
   }};
-  // Both others stay attached when the creator closes; b ends first, then c.
-  CHECK(b.wait() == 0);
-  await_sleeper(made.fence, 3);
-  made.fence.signal(3);
-  CHECK(c.wait() == 0);
-  std::array<char, 256> text{};
-  const auto got = read(ends[0], text.data(), text.size());
-  REQUIRE(got > 0);
-  CHECK(std::string_view{text.data(), static_cast<std::size_t>(got)} == "open(1), close(1), open(2), close(2), ");
-  close(ends[0]);
-  close(ends[1]);
+  REQUIRE(b.has_arrived());
+  stand_child c{[&](auto arrive) {
+    auto opened = shared_fence::open(made.fence.files(), {.observer = trace.observer("c:")});
+    require(opened && opened.fence.wait(1) == wait_status::reached, "c does not see the creator's signal");
+    arrive();
+    require(opened.fence.signal(2), "c can't signal");
+    arrive();
+    require(opened.fence.signal(3) && opened.fence.wait(3) == wait_status::reached, "c can't go on alone");
+  }};
+  CHECK(made.fence.signal(1));
+  REQUIRE(c.has_arrived());
+  std::string expected = "a:create, a:open(0), b:open(1), c:open(2), ";
+  CHECK(trace.text() == expected);
+  made.fence.close();
+  b.go_on();
+  c.go_on();
+  CHECK(b.end() == 0);
+  CHECK(trace.text() == (expected += "a:close(0), b:close(1), "));
+  REQUIRE(c.has_arrived());
+  c.go_on();
+  CHECK(c.end() == 0);
+  CHECK(trace.text() == (expected += "c:close(2), c:destroy, "));
 }
 
 TEST_CASE("[A52] what does not fit is refused, and the field is named") {
@@ -462,13 +507,13 @@ TEST_CASE("a wait ends by its deadline and by a stop") {
 
 TEST_CASE("the maker of a name is told so, and who opens it is not") {
   const stand_name name{"told"};
-  told_events told;
-  auto first = shared_fence::open_or_create(name, {.observer = told.observer()});
+  event_trace trace;
+  auto first = shared_fence::open_or_create(name, {.observer = trace.observer()});
   REQUIRE(first);
-  CHECK(told.text == "create, open(0), ");
-  auto second = shared_fence::open_or_create(name, {.observer = told.observer()});
+  CHECK(trace.text() == "create, open(0), ");
+  auto second = shared_fence::open_or_create(name, {.observer = trace.observer()});
   REQUIRE(second);
-  CHECK(told.text == "create, open(0), open(1), ");
+  CHECK(trace.text() == "create, open(0), open(1), ");
 }
 
 TEST_CASE("whatever an attachment answers has a name") {
