@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +20,8 @@
 #include <tidemark/fence/fence.hpp>
 #include <tidemark/fence/looked_at.hpp>
 #include <tidemark/fence/timeline.hpp>
+
+#include "support/user_timeline.hpp"
 
 using tidemark::fence_id;
 using tidemark::hang_report;
@@ -198,6 +201,31 @@ TEST_CASE("a signal that was announced and made is no longer expected, and the o
   CHECK_FALSE(found.waits[0].held_by);
   maker.signal(two, 2);
   thread.join();
+}
+
+TEST_CASE("while an announced signal is made, whoever waits for it waits for that thread") {
+  /// Asks before it has the value.
+  class asking_timeline : public testing::user_timeline {
+   public:
+    std::function<void()> ask;
+    void signal(std::uint64_t value) {
+      ask();
+      user_timeline::signal(value);
+    }
+  };
+  asking_timeline asked;
+  const logged_fence output{&asked, fence_id{1}};
+  tidemark::thread_recorder maker{queue_id{0}, "maker"};
+  tidemark::thread_recorder taker{queue_id{1}, "taker"};
+  maker.will_signal(output, 1);
+  std::thread thread([&] { CHECK(taker.wait(output, 1) == wait_status::reached); });
+  asked.ask = [&] {
+    const hang_report found = ask(1, maker, taker);
+    CHECK((found.waits[0].held_by && found.waits[0].held_by->name == "maker"));
+  };
+  CHECK(maker.signal(output, 1));
+  thread.join();
+  CHECK(tidemark::why_waiting(maker, taker).waits.empty());
 }
 
 TEST_CASE("reports may be asked for while threads begin and end waits for fences that they then destroy") {

@@ -75,7 +75,7 @@ class basic_recorded_thread {
   basic_recorded_thread(queue_id id, std::string_view name) : id_{id}, name_{name} {}
   ~basic_recorded_thread() = default;
 
-  // For the thread. Each takes the lock; take_back() only if the signal was announced.
+  // For the thread. Those that change something take the lock.
 
   template <class Timeline>
   void fall_asleep(const logged_fence<Timeline>& input, std::uint64_t value) noexcept {
@@ -94,21 +94,22 @@ class basic_recorded_thread {
   template <class Fence>
   void announce(const logged_fence<Fence>& output, std::uint64_t value) {
     const detail::lock_keeper kept(lock_);
-    announced_.push_back({detail::name_of_timeline(*output.fence), output.id, value});
+    announced_.push_back({name_of(output), output.id, value});
   }
-  /// Takes an announced signal back. Returns whether it was announced. The thread alone changes the announced ones, so
-  /// it looks at them without the lock.
+  /// Returns the name under which a signal of this timeline is announced. It outlives the timeline.
   template <class Fence>
-  bool take_back(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    if (announced_.empty()) return false;
-    const void* const name = detail::name_of_timeline(*output.fence);
-    const auto found = std::find_if(announced_.begin(), announced_.end(), [&](const announced_signal& one) {
-      return one.name == name && one.value == value;
-    });
-    if (found == announced_.end()) return false;
+  static const void* name_of(const logged_fence<Fence>& output) noexcept {
+    return detail::name_of_timeline(*output.fence);
+  }
+  /// The thread alone changes the announced ones, so it looks at them without the lock.
+  bool is_announced(const void* name, std::uint64_t value) const noexcept {
+    return find(announced_, name, value) != announced_.end();
+  }
+  void take_back(const void* name, std::uint64_t value) noexcept {
+    const auto found = find(announced_, name, value);
+    if (found == announced_.end()) return;
     const detail::lock_keeper kept(lock_);
     announced_.erase(found);
-    return true;
   }
 
  private:
@@ -128,6 +129,12 @@ class basic_recorded_thread {
     typename Platform::template var<fence_id> id{fence_id{}};
     typename Platform::template var<std::uint64_t> value{0};
   };
+
+  template <class Signals>
+  static auto find(Signals& in, const void* name, std::uint64_t value) noexcept {
+    return std::find_if(in.begin(), in.end(),
+                        [&](const announced_signal& one) { return one.name == name && one.value == value; });
+  }
 
   const queue_id id_;
   const std::string name_;
@@ -238,10 +245,15 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   template <class Fence>
     requires notified_fence<Fence> || signalled_timeline<Fence>
   bool signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    if (!base::take_back(output, value)) queued_.signal_queued(output.id, value);
-    return detail::signal_recording(output, value, [&] {
+    const void* const name = base::name_of(output);
+    const bool was_announced = base::is_announced(name, value);
+    if (!was_announced) queued_.signal_queued(output.id, value);
+    const bool has_risen = detail::signal_recording(output, value, [&] {
       logs_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, Clock::now()});
     });
+    // Not before: a report would find neither the value nor who signals it. The timeline may be gone.
+    if (was_announced) base::take_back(name, value);
+    return has_risen;
   }
 
   /// Announces that this thread will signal the value, after what it waits for then and after what it has announced
@@ -258,7 +270,9 @@ class basic_thread_recorder : public basic_recorded_thread<Platform> {
   /// Progress: one append; takes the lock if the value was announced.
   template <class Fence>
   void will_not_signal(const logged_fence<Fence>& output, std::uint64_t value) noexcept {
-    if (!base::take_back(output, value)) return;
+    const void* const name = base::name_of(output);
+    if (!base::is_announced(name, value)) return;
+    base::take_back(name, value);
     logs_.record_signal({value, output.id, fence_operation::signal_executed, 0, 0, 0, cancelled_timestamp});
   }
 
