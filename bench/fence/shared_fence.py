@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Fences that processes share: signals, sleepers in ten processes, turns between two, beside what is used today"""
+"""Fences that processes share: signals, ten processes asleep, turns between two, beside what is used today"""
 
 from report_page import nice
 

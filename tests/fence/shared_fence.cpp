@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 #include <tidemark/log/mapped_log.hpp>
 #include <tidemark/memory/upload_ring.hpp>
 
+#include "support/child.hpp"
 #include "support/processes.hpp"
 #include "support/shared_kinds.hpp"
 #include "support/shared_memory.hpp"
@@ -349,6 +351,33 @@ TEST_CASE("[A46][A47][A48][A49][A50] of three processes the creator ends first, 
   c.go_on();
   CHECK(c.end() == 0);
   CHECK(trace.text() == (expected += "c:close(2), c:destroy, "));
+}
+
+TEST_CASE("[A46][A50] where the creator can't open, the fence that it has made is destroyed") {
+  event_trace trace;
+  const child_end ended = run_in_child([&] {
+    // Room for the two files, and for no descriptor of the attachment.
+    const detail::file_descriptor next{dup(STDERR_FILENO)};
+    const auto most = static_cast<rlim_t>(next.get()) + 3;
+    const rlimit few{most, most};
+    require(setrlimit(RLIMIT_NOFILE, &few) == 0, "the limit is refused");
+    const auto made = shared_fence::create({.observer = trace.observer()});
+    require(!made && made.error == EMFILE, "it is made");
+  });
+  INFO(ended.errors);
+  CHECK(ended.exit_status == 0);
+  CHECK(trace.text() == "create, destroy, ");
+}
+
+TEST_CASE("modes that files in memory can't have are refused by field") {
+  const auto made = shared_fence::create({.modes = {0777, 0777}});
+  if (made) {
+    MESSAGE("not tested: files in memory that may not be executable, which this kernel lets be");
+    return;
+  }
+  CHECK(made.status == shared_open_status::refused);
+  CHECK(to_string(made.field) == "rights");
+  CHECK(made.error == EPERM);
 }
 
 TEST_CASE("[A52] what does not fit is refused, and the field is named") {

@@ -117,13 +117,13 @@ enum class shared_event : unsigned char {
   created,    ///< The pages were made. create() tells it before there is an attachment, as UINT32_MAX.
   opened,     ///< The attachment is there.
   closed,     ///< It has gone.
-  destroyed,  ///< It was the last one. If two close at the same moment, neither may be told.
+  destroyed,  ///< It was the last one, or create() has failed. If two close at the same moment, neither may be told.
 };
 template <>
 inline constexpr auto detail::names_of<shared_event> = detail::names("created", "opened", "closed", "destroyed");
 
 /// Whom an attachment tells what happens to it, on the thread that opens and closes it. A reader has no number, and
-/// tells UINT32_MAX. If create() fails behind `created`, nothing follows.
+/// tells UINT32_MAX.
 struct shared_observer {
   void (*told)(void* context, shared_event what, std::uint32_t attachment) noexcept = nullptr;
   void* context = nullptr;  ///< Its first argument.
@@ -417,7 +417,11 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
       if (!result) return result;
       made.place.tell(shared_event::created);
       result = open_files(made, files, options);
-      if (result) made.place.files() = std::move(files);
+      if (result) {
+        made.place.files() = std::move(files);
+      } else {
+        made.place.tell(shared_event::destroyed);
+      }
       return result;
     });
   }

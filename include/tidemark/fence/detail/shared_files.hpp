@@ -483,7 +483,7 @@ class segment_files {
     }
     if (error == 0) error = write_header(descriptor, header);
     if (error != 0) return failure(error);
-    return ::fchmod(descriptor, mode) == 0 ? opened() : failure(errno);
+    return ::fchmod(descriptor, mode) == 0 ? opened() : failure(errno, segment_field::rights);
   }
 
   static open_result validate_file(int descriptor, std::size_t bytes) noexcept {
