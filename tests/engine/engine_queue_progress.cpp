@@ -47,7 +47,9 @@ concept fits = requires(tidemark::engine& on, Progress& given) { tidemark::basic
 
 TEST_CASE("[A54] any timeline that can be signalled and waited for may be the progress, and nothing else") {
   static_assert(fits<tidemark::fence> && fits<tidemark::progress_fence>);
-  static_assert(fits<tidemark::basic_fence<tidemark::native_platform, {.storage = value_storage::caller}>>);
+  static_assert(
+      fits<
+          tidemark::basic_fence<tidemark::native_platform, tidemark::fence_options{.storage = value_storage::caller}>>);
   static_assert(fits<tidemark::attachment>);
   static_assert(fits<user_timeline>);
   static_assert(!fits<const tidemark::fence>);

@@ -126,7 +126,7 @@ TEST_CASE("[A32] where the heap is full and must not grow, the coroutine goes on
   for (std::size_t i = 1; i < ended.size(); ++i) CHECK(ended[i] == wait_status::reached);
 }
 
-TEST_CASE("nothing is allocated for a wait but the coroutine's frame") {
+TEST_CASE("nothing is allocated for a wait but the coroutine's frame, if that is") {
   tidemark::callback_fence fence;
   const auto wait = [&]() -> coroutine {
     for (std::uint64_t target = 1; target <= 100; ++target) {
@@ -137,7 +137,7 @@ TEST_CASE("nothing is allocated for a wait but the coroutine's frame") {
   const coroutine waiting = wait();
   for (std::uint64_t target = 1; target <= 100; ++target) fence.signal(target);
   CHECK(waiting.is_done());
-  CHECK(during.count() == 1);
+  CHECK(during.count() <= 1);  // Clang may see that the frame does not outlive this function
 }
 
 TEST_CASE_TEMPLATE("[A28] [A37] while a thread signals each value, a coroutine that awaits it goes on once, with data",
