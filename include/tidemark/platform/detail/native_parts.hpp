@@ -25,6 +25,16 @@ namespace tidemark::detail {
 using steady_time = std::chrono::steady_clock::time_point;
 inline constexpr steady_time no_deadline = (steady_time::max)();
 
+/// Returns what `ask` returns about the thread that asks. The system declares that the answer never changes. Clang
+/// before version 16 relies on that even where a coroutine goes on in another thread, so it must not see who is asked.
+template <class Answer>
+Answer asked_anew(Answer (*ask)() noexcept) noexcept {
+#if defined(__clang__)
+  asm volatile("" : "+r"(ask));
+#endif
+  return ask();
+}
+
 // thread_identity: what tells threads apart. It must come from the system. Of a variable of these headers, such as a
 // thread_local, each shared library may have a copy of its own, so a thread would have another mark in each of them. On
 // Windows the same holds for the standard library.
@@ -34,13 +44,7 @@ inline thread_identity this_thread() noexcept { return ::GetCurrentThreadId(); }
 #else
 using thread_identity = std::thread::id;
 inline thread_identity this_thread() noexcept {
-  thread_identity (*ask)() noexcept = []() noexcept { return std::this_thread::get_id(); };
-#if defined(__clang__)
-  // The system declares that the answer never changes. Clang before version 16 relies on that even where a coroutine
-  // goes on in another thread. So it must not see who is asked.
-  asm volatile("" : "+r"(ask));
-#endif
-  return ask();
+  return asked_anew<thread_identity>([]() noexcept { return std::this_thread::get_id(); });
 }
 #endif
 
@@ -50,10 +54,11 @@ class errno_keeper {
   errno_keeper() = default;
   errno_keeper(const errno_keeper&) = delete;
   errno_keeper& operator=(const errno_keeper&) = delete;
-  ~errno_keeper() { errno = kept_; }
+  ~errno_keeper() { at_ = kept_; }
 
  private:
-  int kept_ = errno;
+  int& at_ = asked_anew<int&>([]() noexcept -> int& { return errno; });
+  const int kept_ = at_;
 };
 
 // cancellation_delay: a scope in which pthread_cancel() does not end the thread.
