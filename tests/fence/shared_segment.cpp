@@ -40,6 +40,13 @@ using tidemark::detail::signallers;
 
 namespace {
 
+/// Whether the child of a fork gets mappings that it must not get.
+#if defined(TIDEMARK_TEST_EMULATED)
+constexpr bool forks_all_mappings = true;
+#else
+constexpr bool forks_all_mappings = false;
+#endif
+
 /// Opens an attachment in a process, takes three slots, and is killed.
 void leave_dead(const segment_files& files, attachment_rights rights = attachment_rights::signal) {
   stand_child dead{[&](auto arrive) {
@@ -473,17 +480,19 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
     const pid_t idle = ::fork();  // it does not even close its copy
     require(idle >= 0, "there is no grandchild");
     if (idle == 0) {
-      tells();  // the lock's descriptor is closed when fork() returns, and not before
+      ::alarm(120);  // so that a failure does not wait for ever
+      tells();       // the lock's descriptor is closed when fork() returns, and not before
       ::pause();
       ::_exit(0);
     }
     const pid_t grandchild = ::fork();
     require(grandchild >= 0, "there is no grandchild");
     if (grandchild == 0) {
+      ::alarm(120);
       require(own->is_inherited(), "the copy does not know that it is one");
       // What lies at the addresses now is not the attachment's.
-      void* const mine =
-          ::mmap(own->base(), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+      const int anew = forks_all_mappings ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+      void* const mine = ::mmap(own->base(), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | anew, -1, 0);
       require(mine == own->base(), "the mapping was inherited");
       *static_cast<volatile char*>(mine) = 1;
       close_all(*own);
@@ -505,6 +514,7 @@ TEST_CASE("the child of a fork has nothing of its parent's attachment, whose dea
     std::memcpy(own->values(), children.data(), sizeof children);
     arrive();
   }};
+  if (forks_all_mappings) MESSAGE("not tested: mappings that are not inherited, which qemu lets be");
   REQUIRE(parent.has_arrived());
   std::array<pid_t, 2> grandchildren{};
   std::memcpy(grandchildren.data(), survivor.values(), sizeof grandchildren);
