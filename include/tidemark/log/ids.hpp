@@ -15,6 +15,7 @@
 #define TIDEMARK_LOG_IDS_HPP
 
 #include <cstdint>
+#include <span>
 
 namespace tidemark {
 
@@ -35,6 +36,29 @@ enum class engine_id : std::uint32_t {};
 [[nodiscard]] constexpr std::uint32_t to_number(queue_id id) noexcept { return static_cast<std::uint32_t>(id); }
 [[nodiscard]] constexpr std::uint32_t to_number(device_id id) noexcept { return static_cast<std::uint32_t>(id); }
 [[nodiscard]] constexpr std::uint32_t to_number(engine_id id) noexcept { return static_cast<std::uint32_t>(id); }
+
+/// What the numbers in another process's logs are here: each process numbers its queues and fences by itself. Its queue
+/// n is `queues` + n here, and its fence n is `fences` + n. A number from `count` on becomes the greatest one, so that
+/// no process uses the numbers that are kept for another one, whatever it writes.
+struct process_numbers {
+  std::uint32_t queues = 0;
+  std::uint32_t fences = 0;
+  std::uint32_t count = 65'536;        ///< How many numbers the process has here, of queues and of fences; not 0.
+  std::span<const fence_id> shared{};  ///< Fences that have the same number in both. What it refers to must stay.
+
+  [[nodiscard]] constexpr queue_id here(queue_id there) const noexcept {
+    return queue_id{queues + bounded(to_number(there))};
+  }
+  [[nodiscard]] constexpr fence_id here(fence_id there) const noexcept {
+    for (const fence_id each : shared) {
+      if (each == there) return there;
+    }
+    return fence_id{fences + bounded(to_number(there))};
+  }
+
+ private:
+  constexpr std::uint32_t bounded(std::uint32_t number) const noexcept { return number < count ? number : count - 1; }
+};
 
 }  // namespace tidemark
 

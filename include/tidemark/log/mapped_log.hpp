@@ -94,7 +94,9 @@ class mapped_page {
       : header_{&header_at(memory)}, entries_{entries} {}
 
   std::uint64_t entries() const noexcept { return entries_; }
-  std::uint64_t first_sequence() const noexcept { return header_->first_sequence; }
+  std::uint64_t first_sequence() const noexcept {
+    return static_cast<const volatile std::uint64_t&>(header_->first_sequence);
+  }
   const word& position() const noexcept { return header_->position; }
   const word* slot_at(std::uint64_t index) const noexcept {
     return reinterpret_cast<const word*>(header_ + 1) + index * slot::size;
@@ -184,6 +186,9 @@ class mapped_log_reader {
 
   /// Returns the number of the entry that the next batch begins with, unless that entry is lost. Progress: wait-free.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return next_; }
+  /// Returns the number of the entry that will be appended next to this log, as far as this thread can see. Progress:
+  /// wait-free.
+  [[nodiscard]] std::uint64_t end_sequence() const noexcept { return reader{page_, next_}.end_sequence(); }
 
  private:
   using page = detail::mapped_page<ring_log_page<Entry, std::dynamic_extent, log_form::stamped, Platform>>;

@@ -203,6 +203,26 @@ inline constexpr log_location no_log_location{0};
 /// A place that readers elsewhere can't know, as that of memory that a queue has allocated for itself.
 inline constexpr log_location unknown_log_location{UINT64_MAX};
 
+/// Memory for a log, where readers elsewhere find it, and the word that tells them when the log is there. A directory of
+/// logs gives it out (shared_logs.hpp). It converts to true if there is memory.
+/// \tparam Word  the platform's atomic word of 64 bits
+template <class Word>
+struct log_place {
+  std::span<std::byte> memory{};
+  log_location at = no_log_location;
+  Word* made = nullptr;  ///< Null: nobody asks.
+
+  explicit operator bool() const noexcept { return at != no_log_location; }
+
+  /// Says that the log is there. For its producer, after it has made the log and before its first entry. A queue that is
+  /// given the place calls it. Progress: wait-free, one store.
+  void tell_made() const noexcept {
+    // (L26): release, pairs with (L27): the header and the slots. Not stronger: a reader that comes too early looks
+    // again.
+    if (made != nullptr) made->store(static_cast<std::uint64_t>(at), std::memory_order_release);
+  }
+};
+
 /// The value of log_stamp_word that says "no word of the entry".
 inline constexpr std::size_t no_stamp_word = static_cast<std::size_t>(-1);
 

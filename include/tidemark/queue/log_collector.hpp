@@ -9,6 +9,10 @@
 // And it collects the work that engines executed: collector.add(queue_id{3}, work); see executed_work.hpp. Threads that
 // are recorded are read like queues: collector.add(recorder); see thread_recorder.hpp.
 //
+// Logs of another process's queues are read beside those of its own: collector.add(reader), with a shared_logs_reader
+// (log/shared_logs.hpp), which gives that process's queues and fences the numbers that they have here. So the sink is
+// told one sequence, and the number of a queue says of which process it is.
+//
 // One round:
 //
 //   1. The collector asks each log, also those of queued events and of work, whether it has something new. That takes
@@ -18,7 +22,7 @@
 //      visible may be found only by a later round.
 //   3. It reads, each to its end or as far as collect() is allowed to: of the queues' logs those that had something
 //      new, and of the queued events and the work all. First it reads what was queued, then the work, and then of each
-//      queue the waits before the signals.
+//      queue the waits before the signals; those of other processes last. For these it also looks for new logs.
 //
 // It tells what it finds to a sink (trace_sink in recorder.hpp):
 //
@@ -44,6 +48,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -51,6 +56,7 @@
 #include "../log/fence_log.hpp"
 #include "../log/ids.hpp"
 #include "../log/log_clock.hpp"
+#include "../log/tools/log_directory.hpp"
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "executed_work.hpp"
@@ -120,6 +126,27 @@ class basic_log_collector {
     logs_.push_back({from.id(), fence_log_type::signal, from.signal_log()});
   }
 
+  /// Adds the logs of another process's queues, which a shared_logs_reader has (log/shared_logs.hpp): from now on
+  /// collect() reads those of waits and of signals, from the oldest entries that they still have. The sink gets the
+  /// numbers that the reader gives to that process's queues and fences; nothing else should have these. That process
+  /// must use the same clock, which is not checked. The reader must outlive the collector, or be removed, and nobody
+  /// else may use it meanwhile. Otherwise like the first add().
+  template <class Logs>
+    requires requires(Logs& logs) {
+      { logs.followed() } -> std::same_as<detail::log_directory_reader<Platform>&>;
+    }
+  void add(Logs& from) {
+    if (is_free()) others_.push_back({&from.followed()});
+  }
+  /// Removes it, if it was added. What was not collected of it is not told any more. Allocates nothing.
+  template <class Logs>
+    requires requires(Logs& logs) {
+      { logs.followed() } -> std::same_as<detail::log_directory_reader<Platform>&>;
+    }
+  void remove(Logs& from) {
+    if (is_free()) std::erase_if(others_, [&](const other& one) { return one.from == &from.followed(); });
+  }
+
   /// Removes what was added with this id, if there is anything. What was not collected of it is not told any more.
   /// Allocates nothing, but may free logs.
   void remove(queue_id id) {
@@ -148,9 +175,13 @@ class basic_log_collector {
     if constexpr (work_sink<Sink, Clock>) {
       for (const auto& one : work_) found.logs += one.has_new() ? 1U : 0U;
     }
+    for (other& one : others_) found.logs += one.look();
     if (found.logs == 0) return found;
     // Before another log needs the batch.
     for (log& one : logs_) {
+      if (one.untold) tell(one, sink, found);
+    }
+    for (other& one : others_) {
       if (one.untold) tell(one, sink, found);
     }
     // (Q18): on the executors' threads the effect of (G2) behind their last (L5), which (L6) of this thread then finds.
@@ -162,8 +193,9 @@ class basic_log_collector {
       for (auto& one : work_) tell_work(one, sink, most, found);
     }
     for (log& one : logs_) {
-      if (one.changed) read(one, sink, most, found);
+      if (one.changed) read(one, one.reader, sink, most, found);
     }
+    for (other& one : others_) read(one, sink, most, found);
     return found;
   }
 
@@ -192,6 +224,34 @@ class basic_log_collector {
     /// batch_ has entries of this log that were not told: of one log at most, and between rounds only after a sink
     /// threw.
     bool untold = false;
+  };
+
+  /// The logs of another process, and which of them is read.
+  struct other {
+    /// Returns how many logs have something new, or something that a sink had not taken.
+    std::size_t look() noexcept {
+      from->look();
+      std::size_t changed = untold ? 1 : 0;
+      for (std::size_t i = 0; i < from->logs(); ++i) changed += is_collected(i) && from->has_new(i) ? 1U : 0U;
+      return changed;
+    }
+    bool is_collected(std::size_t number) const noexcept {
+      const fence_log_type of = from->at(number).type;
+      return of == fence_log_type::wait || of == fence_log_type::signal;
+    }
+
+    detail::log_directory_reader<Platform>* from;
+    queue_id id{};
+    fence_log_type type{};
+    bool untold = false;  ///< as that of a log
+  };
+  /// One log of another process, as a reader.
+  struct other_reader {
+    bool has_new() const noexcept { return from->has_new(number); }
+    auto read(std::span<fence_log_entry> buffer) noexcept { return from->read(number, buffer); }
+
+    detail::log_directory_reader<Platform>* from;
+    std::size_t number;
   };
 
   /// Entries of one log on their way to the sink.
@@ -262,9 +322,19 @@ class basic_log_collector {
   }
 
   template <class Sink>
-  void read(log& from, Sink& sink, std::uint64_t most, collected_entries& found) {
-    for (std::uint64_t batches = 0; batches <= most / batch_.entries.size() && from.reader.has_new(); ++batches) {
-      const auto brought = from.reader.read(batch_.entries);
+  void read(other& from, Sink& sink, std::uint64_t most, collected_entries& found) {
+    for (std::size_t i = 0; i < from.from->logs(); ++i) {
+      if (!from.is_collected(i)) continue;
+      from.id = from.from->at(i).queue;
+      from.type = from.from->at(i).type;
+      other_reader reader{from.from, i};
+      read(from, reader, sink, most, found);
+    }
+  }
+  template <class Log, class Reader, class Sink>
+  void read(Log& from, Reader& reader, Sink& sink, std::uint64_t most, collected_entries& found) {
+    for (std::uint64_t batches = 0; batches <= most / batch_.entries.size() && reader.has_new(); ++batches) {
+      const auto brought = reader.read(batch_.entries);
       batch_.size = brought.entries.size();
       batch_.told = 0;
       batch_.lost = brought.lost;
@@ -275,8 +345,8 @@ class basic_log_collector {
   }
 
   /// Each step is noted when the sink has returned from it.
-  template <class Sink>
-  void tell(log& from, Sink& sink, collected_entries& found) {
+  template <class Log, class Sink>
+  void tell(Log& from, Sink& sink, collected_entries& found) {
     if (batch_.lost != 0) {
       sink.on_lost(from.id, from.type, batch_.first_sequence - batch_.lost, batch_.lost);
       found.lost += std::exchange(batch_.lost, 0);
@@ -290,6 +360,7 @@ class basic_log_collector {
   std::vector<log> logs_;
   std::vector<queued_log> queued_;
   std::vector<work_log> work_;
+  std::vector<other> others_;
   batch batch_;
   bool is_collecting_ = false;
 };

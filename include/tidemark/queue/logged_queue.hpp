@@ -117,6 +117,13 @@ class logged_queue {
   {
     return recorder_.log(type).replace(memory, at);
   }
+  /// The same at a place that a directory of logs has given out, so that readers of other processes find the log there
+  /// (log/shared_logs.hpp). Returns false, and the old log goes on, where the directory had none to give.
+  bool set_log(fence_log_type type, const typename basic_queue_log<Platform>::place& at)
+    requires(has_logs)
+  {
+    return recorder_.log(type).replace(at);
+  }
 
   /// Gives both logs `entries` entries, so that a tool need not hurry. Call it before the tool begins to read: growing
   /// the logs when entries were lost would be too late. With traced_logs one call does so for several queues. Does what

@@ -46,6 +46,7 @@ class queue_log_node {
   using log_type = ring_log<Entry, std::dynamic_extent, log_form::stamped, Platform>;
   using page_type = typename log_type::page_type;
   using pointer_word = typename Platform::template atomic<queue_log_node*>;
+  using place = log_place<typename Platform::template atomic<std::uint64_t>>;
 
   /// \param entries  a number that a log can have
   explicit queue_log_node(std::size_t entries)
@@ -54,12 +55,13 @@ class queue_log_node {
         references_{1} {
     bytes_.store(page_type::bytes_for(entries));
     location_.store(static_cast<std::uint64_t>(unknown_log_location));
+    made_.store(nullptr);
   }
-  /// \param memory  fit for a log
-  /// \param at      the place of the memory, for readers in other mappings
-  queue_log_node(std::span<std::byte> memory, log_location at) noexcept : memory_{memory.data()}, references_{1} {
-    bytes_.store(memory.size());
-    location_.store(static_cast<std::uint64_t>(at));
+  /// \param at  a place whose memory is fit for a log
+  explicit queue_log_node(const place& at) noexcept : memory_{at.memory.data()}, references_{1} {
+    bytes_.store(at.memory.size());
+    location_.store(static_cast<std::uint64_t>(at.at));
+    made_.store(at.made);
   }
 
   /// No other thread uses the log any more. The store is only for the model checker: with it, a reader that comes too
@@ -71,6 +73,7 @@ class queue_log_node {
     log_.emplace(std::span{memory_, bytes_.load()},
                  ring_log_options{.type = static_cast<std::uint32_t>(type), .first_sequence = first_sequence});
     first_sequence_.store(first_sequence);
+    place{{}, log_location{location_.load()}, made_.load()}.tell_made();
   }
 
   log_type& log() noexcept { return *log_; }
@@ -119,6 +122,7 @@ class queue_log_node {
   typename Platform::template var<std::uint64_t> first_sequence_;
   pointer_word next_;
   typename Platform::template atomic<std::uint32_t> references_;
+  typename Platform::template var<typename Platform::template atomic<std::uint64_t>*> made_;  // as log_place's
 };
 
 }  // namespace tidemark::detail
@@ -323,9 +327,14 @@ class basic_queue_log {
   /// these readers have left it.
   bool replace(std::span<std::byte> memory, log_location at = unknown_log_location) {
     TIDEMARK_ASSERT(at != no_log_location, "a log in memory must not lie at no_log_location");
-    if (!page::can_have(page::entries_in(memory.size())) || !page::can_lie_in(memory.data())) return false;
-    if (at == no_log_location) return false;
-    announce(new node{memory, at});
+    return replace(place{memory, at});
+  }
+  /// The same at a place that a directory of logs has given out (shared_logs.hpp). Returns false, and the old log goes
+  /// on, where the directory had none to give. The producer tells readers elsewhere when the log is made.
+  using place = typename detail::queue_log_node<Platform, Entry>::place;
+  bool replace(const place& at) {
+    if (!at || !page::can_have(page::entries_in(at.memory.size())) || !page::can_lie_in(at.memory.data())) return false;
+    announce(new node{at});
     return true;
   }
 
