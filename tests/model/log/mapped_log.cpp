@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Model checks of readers that have nothing but the memory of a log: they learn when the log has ended and where it
-// goes on, and miss nothing.
+// goes on, and miss nothing. And of a directory of such logs.
 #include "support/model_check.hpp"
 
 #include <tidemark/log/mapped_log.hpp>
+#include <tidemark/log/tools/log_directory.hpp>
 
 #include <array>
 #include <cstddef>
@@ -83,6 +84,136 @@ struct goes_on : model::suite<2> {
   }
 };
 
+// ---- the directory --------------------------------------------------------------------------------------------------
+
+using tidemark::fence_log_entry;
+using tidemark::fence_log_type;
+using tidemark::queue_id;
+using record = tidemark::detail::log_record<platform>;
+using directory = tidemark::detail::log_directory<platform>;
+using directory_reader = tidemark::detail::log_directory_reader<platform>;
+using queue_log_type = tidemark::ring_log<fence_log_entry, std::dynamic_extent, tidemark::log_form::stamped, platform>;
+
+/// A directory and the memory of its logs, of two entries each.
+template <std::size_t Records, std::size_t Logs>
+struct shared_stand {
+  static constexpr std::size_t log_bytes = (queue_log_type::page_type::bytes_for(2) + tidemark::cache_line - 1) /
+                                           tidemark::cache_line * tidemark::cache_line;
+
+  std::array<record, Records> records;
+  alignas(tidemark::cache_line) std::array<std::byte, Logs * log_bytes> memory;
+  directory writes{records, memory, 9, 1};
+  directory_reader reads{records, memory};
+  std::array<std::optional<queue_log_type>, 2> logs;
+  std::array<payload, 4> data;
+  std::uint64_t read = 0;
+  std::uint64_t lost = 0;
+
+  log_location make(std::size_t which, const directory::place& at, std::uint64_t first) {
+    logs[which].emplace(at.memory, tidemark::ring_log_options{.type = 2, .first_sequence = first});
+    at.tell_made();
+    return at.at;
+  }
+  void append(std::size_t which, std::uint64_t number) {
+    data[number].store(number + 100);
+    logs[which]->append({.fence_value = number + 100});
+  }
+  directory::place take() { return writes.take(queue_id{3}, fence_log_type::signal, 2); }
+
+  void look() {
+    reads.look();
+    MODEL_REQUIRE(reads.logs() <= 1);
+    if (reads.logs() == 0) return;
+    MODEL_REQUIRE(reads.at(0).queue == queue_id{3} && reads.at(0).writer == 9);
+    std::array<fence_log_entry, 2> buffer;
+    const auto batch = reads.read(0, buffer);
+    lost += batch.lost;
+    for (const fence_log_entry& each : batch.entries) {
+      MODEL_REQUIRE(each.fence_value == 100 + lost + read);
+      MODEL_REQUIRE(data[lost + read].load() == each.fence_value);
+      ++read;
+    }
+  }
+};
+
+/// [A85] [A92] A reader finds a log when it is made, and goes on in the one that replaces it: each entry once, in order,
+/// and what was written before it.
+struct is_found : model::suite<2>, shared_stand<2, 2> {
+  void thread(unsigned index) {
+    if (index == 1) {
+      for (int times = 0; times < 2; ++times) look();
+      return;
+    }
+    make(0, take(), 0);
+    append(0, 0);
+    const log_location next = make(1, take(), 1);
+    logs[0]->end_at(next);
+    append(1, 1);
+  }
+  void after() {
+    for (int times = 0; times < 4; ++times) look();
+    MODEL_REQUIRE(read == 2 && lost == 0);
+  }
+};
+
+/// [A92] The memory of a log is given out again while a reader reads it. It reads what was appended, or nothing.
+struct is_taken_back : model::suite<2>, shared_stand<1, 1> {
+  void before() {
+    make(0, take(), 0);
+    append(0, 0);
+  }
+  void thread(unsigned index) {
+    if (index == 1) {
+      for (int times = 0; times < 2; ++times) look();
+      return;
+    }
+    append(0, 1);
+    MODEL_REQUIRE(writes.give_back(queue_id{3}));
+    MODEL_REQUIRE(static_cast<bool>(take()));  // and is never made
+  }
+  void after() {
+    look();
+    look();
+    MODEL_REQUIRE(read + lost <= 2);
+    MODEL_REQUIRE(reads.logs() == 0);
+  }
+};
+
+/// [A92] The words of a log that is read are overwritten by those of the next one in the same memory. A reader that
+/// finds one of these finds that the memory is the next one's. What it reads of a log that is still there is whole.
+template <std::size_t Words>
+struct is_used_again : model::suite<2> {
+  using word = platform::atomic<std::uint64_t>;
+  record told;
+  std::array<word, Words> memory;
+  payload data;
+
+  void put(std::uint64_t number) {
+    told.withdraw();
+    for (word& each : memory) tidemark::detail::store_log_word<platform>(each, number);
+    told.put({.number = number, .offset = number * 64, .bytes = number, .queue = queue_id{7}, .type = 2});
+    data.store(number);
+    tidemark::log_place<word>{{}, log_location{number}, &told.made}.tell_made();
+  }
+  void before() {
+    for (word& each : memory) each.store(0, std::memory_order_relaxed);
+    told.put({.number = 1, .offset = 64, .bytes = 1, .queue = queue_id{7}, .type = 2});
+    tidemark::log_place<word>{{}, log_location{1}, &told.made}.tell_made();
+    for (word& each : memory) tidemark::detail::store_log_word<platform>(each, 1);
+  }
+  void thread(unsigned index) {
+    if (index == 0) return put(2);
+    const auto note = told.look();
+    if (!note) return;
+    MODEL_REQUIRE(note->offset == note->number * 64 && note->bytes == note->number);
+    std::array<std::uint64_t, Words> copy;
+    for (std::size_t i = 0; i < Words; ++i) copy[i] = tidemark::detail::load_log_word<platform>(memory[i]);
+    if (!told.is_still(note->number)) return;
+    for (const std::uint64_t each : copy) MODEL_REQUIRE(each == note->number);
+    if (note->number == 2) MODEL_REQUIRE(data.load() == 2);
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,5 +221,9 @@ int main(int argc, char** argv) {
                     std::vector<model::check>{
                         model::make_check<goes_on<2, 2>, "goes_on">(),
                         model::make_check<goes_on<2, 3>, "goes_on.overwritten">(),
+                        model::make_check<is_found, "is_found">(),
+                        model::make_check<is_taken_back, "is_taken_back">(),
+                        model::make_check<is_used_again<1>, "is_used_again">(),
+                        model::make_check<is_used_again<2>, "is_used_again.two_words">(),
                     });
 }

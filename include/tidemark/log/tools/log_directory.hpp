@@ -190,7 +190,7 @@ class log_directory {
   }
 
   void take_over(std::size_t index) noexcept {
-    // (LD8): relaxed alone: no other thread writes the record. Also of a log that was never made.
+    // (LD7): relaxed alone: no other thread writes the record. Also of a log that was never made.
     const std::uint64_t number = records_[index].number.load(std::memory_order_relaxed);
     if (number > greatest_left) return;
     newest_ = (std::max)(newest_, number);
@@ -284,10 +284,12 @@ class log_directory_reader {
     std::erase_if(logs_, [this](const followed& one) {
       return one.is_gone || (!is_there(one) && one.seen_end <= one.reader.next_sequence() && !next_of(one));
     });
-    for (std::size_t times = 0; times < records_.size() && logs_.size() < logs_.capacity(); ++times) {
-      const std::optional<std::size_t> next = oldest_unseen();
-      if (!next) return;
-      begin(*next);
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      // (LD6): relaxed alone, a hint: look() of the record decides.
+      const std::uint64_t made = records_[i].made.load(std::memory_order_relaxed);
+      if (made == 0 || made == seen_[i] || logs_.size() == logs_.capacity()) continue;
+      seen_[i] = made;
+      begin(i);
     }
   }
 
@@ -378,54 +380,45 @@ class log_directory_reader {
     return memory_.subspan(as_integer<std::size_t>(note.offset), as_integer<std::size_t>(note.bytes));
   }
 
-  /// Returns the record of the oldest log that look() has not seen.
-  std::optional<std::size_t> oldest_unseen() const noexcept {
-    std::optional<std::size_t> found;
-    std::uint64_t oldest = 0;
-    for (std::size_t i = 0; i < records_.size(); ++i) {
-      // (LD6): relaxed alone, a hint: look() of the record decides.
-      const std::uint64_t made = records_[i].made.load(std::memory_order_relaxed);
-      if (made == 0 || made == seen_[i] || (found && made >= oldest)) continue;
-      found = i;
-      oldest = made;
-    }
-    return found;
-  }
-
-  /// Begins to follow the log of a record, unless it is one that replaces a log that is followed.
-  void begin(std::size_t record) noexcept {
-    const std::optional<log_note> note = records_[record].look();
-    if (!note) {
-      // It was used again, and is not made yet.
-      seen_[record] = records_[record].made.load(std::memory_order_relaxed);  // (LD7): relaxed alone, as (LD6)
-      return;
-    }
-    seen_[record] = note->number;
-    const log_key key = key_of(*note);
+  /// Begins to follow the logs to which that of a record belongs, unless it is one that replaces a log that is followed.
+  void begin(std::size_t seen) noexcept {
+    const std::optional<log_note> found = records_[seen].look();
+    if (!found) return;  // it was used again, and is not made yet
+    const log_key key = key_of(*found);
     const auto next = std::lower_bound(logs_.begin(), logs_.end(), key,
                                        [](const followed& one, const log_key& other) { return one.key < other; });
     if (next != logs_.end() && next->key == key) return;
+    const std::optional<std::size_t> oldest = oldest_of(key, 0);
+    if (!oldest) return;
+    const record_type& record = records_[*oldest];
+    const std::optional<log_note> note = record.look();
+    if (!note || key_of(*note) != key) return;
     const auto opened = reader_type::open(memory_of(*note), note->type);
     if (!opened) return;
     const std::uint64_t end = opened.reader->end_sequence();
-    if (!records_[record].is_still(note->number)) return;
-    logs_.insert(next, followed{key, note->process, record, note->number, *opened.reader, end});
+    if (!record.is_still(note->number)) return;
+    logs_.insert(next, followed{key, note->process, *oldest, note->number, *opened.reader, end});
   }
 
-  /// Returns the record of the log that replaces the one that is followed, or the one after it if the first one's
-  /// memory is used again.
-  std::optional<std::size_t> next_of(const followed& one) const noexcept {
+  /// Returns the record of the oldest log of these with a number above `above`.
+  std::optional<std::size_t> oldest_of(const log_key& key, std::uint64_t above) const noexcept {
     std::optional<std::size_t> found;
     std::uint64_t oldest = 0;
-    for (std::size_t i = 0; i < records_.size(); ++i) {
-      const std::optional<log_note> note = records_[i].look();
-      if (!note || note->number <= one.number || key_of(*note) != one.key || (found && note->number >= oldest))
-        continue;
-      found = i;
-      oldest = note->number;
+    // Twice: a log that was made later may be seen earlier, when its turn comes later. Behind it all older ones are
+    // seen.
+    for (int times = 0; times < 2; ++times) {
+      for (std::size_t i = 0; i < records_.size(); ++i) {
+        const std::optional<log_note> note = records_[i].look();
+        if (!note || note->number <= above || key_of(*note) != key || (found && note->number >= oldest)) continue;
+        found = i;
+        oldest = note->number;
+      }
     }
     return found;
   }
+  /// Returns the record of the log that replaces the one that is followed, or of the one after it if the first one's
+  /// memory is used again.
+  std::optional<std::size_t> next_of(const followed& one) const noexcept { return oldest_of(one.key, one.number); }
 
   /// Goes on in the next log. Returns false if there is none.
   bool go_on(followed& one) noexcept {
