@@ -42,7 +42,7 @@
 #include "loop/reached_descriptor.hpp"  // a descriptor that is readable when a value is reached
 #include "loop/wait_loop.hpp"           // callables, coroutines, tasks and descriptors; a few threads run them
 
-// Logs that overwrite.
+// Logs that overwrite. log/shared_logs.hpp is left out, as what is for processes that share fences.
 #include "log/clock_correlation.hpp"  // how an executor's clock relates to the steady clock
 #include "log/fence_log.hpp"          // the entries in which waits and signals are logged
 #include "log/log_clock.hpp"          // a clock for time stamps

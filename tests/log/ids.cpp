@@ -4,6 +4,7 @@
 // compared and printed, and are not taken for each other.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <map>
@@ -54,4 +55,17 @@ TEST_CASE("a number is the key of a map, in the order of the numbers") {
   ++counts[queue_id{3}];
   ++counts[queue_id{3}];
   CHECK(counts.at(queue_id{3}) == 2);
+}
+
+TEST_CASE("[A81] numbers of another process are moved, shared fences keep theirs, and none is that of a third one") {
+  const std::array shared{fence_id{7}};
+  const tidemark::process_numbers numbers{.queues = 1000, .fences = 2000, .count = 10, .shared = shared};
+  CHECK(numbers.here(fence_id{7}) == fence_id{7});
+  CHECK(numbers.here(fence_id{3}) == fence_id{2003});
+  CHECK(numbers.here(fence_id{9}) == fence_id{2009});
+  CHECK(numbers.here(fence_id{10}) == fence_id{2009});
+  CHECK(numbers.here(fence_id{UINT32_MAX}) == fence_id{2009});
+  CHECK(numbers.here(queue_id{7}) == queue_id{1007});
+  CHECK(numbers.here(queue_id{UINT32_MAX}) == queue_id{1009});
+  static_assert(tidemark::process_numbers{.queues = 5}.here(queue_id{1}) == queue_id{6});
 }

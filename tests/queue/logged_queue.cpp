@@ -4,10 +4,13 @@
 // reserving in log_reservation.cpp.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
+#include <tidemark/log/mapped_log.hpp>
 #include <tidemark/queue/logged_queue.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/trace/trace.hpp>
@@ -57,4 +60,26 @@ TEST_CASE("[A83][A119] a queue without logs wants no verbose events") {
   tidemark::basic_queue<progress, ticking_clock, tidemark::self_service, recorder> queue{
       own, {}, {}, recorder{trace, queue_id{1}}};
   CHECK(queue.verbose_wanted() == verbose_events::none);
+}
+
+TEST_CASE("[A92] a queue that was given a place tells when it has made the log there, and refuses no place") {
+  using word = stepping_platform::atomic<std::uint64_t>;
+  using place = tidemark::log_place<word>;
+  struct alignas(64) page {
+    std::array<std::byte, 1024> bytes{};
+  };
+  page memory;
+  word made{0};
+  lone_queue at;
+  CHECK_FALSE(at.queue.set_log(fence_log_type::signal, place{}));
+  CHECK(at.queue.set_log(fence_log_type::signal, place{memory.bytes, tidemark::log_location{5}, &made}));
+  CHECK(made.load(std::memory_order_relaxed) == 0);
+  at.queue.complete();
+  CHECK(made.load(std::memory_order_relaxed) == 5);
+  auto opened =
+      tidemark::mapped_log_reader<fence_log_entry, stepping_platform>::open(memory.bytes, fence_log_type::signal);
+  REQUIRE(opened);
+  std::array<fence_log_entry, 4> buffer;
+  CHECK(opened.reader->read(buffer).entries.size() == 1);
+  CHECK(opened.reader->end_sequence() == 1);
 }
