@@ -203,8 +203,8 @@ inline constexpr log_location no_log_location{0};
 /// A place that readers elsewhere can't know, as that of memory that a queue has allocated for itself.
 inline constexpr log_location unknown_log_location{UINT64_MAX};
 
-/// Memory for a log, where readers elsewhere find it, and the word that tells them when the log is there. A directory of
-/// logs gives it out (shared_logs.hpp). It converts to true if there is memory.
+/// Memory for a log, where readers elsewhere find it, and the word that tells them when the log is there. A directory
+/// of logs gives it out (shared_logs.hpp). It converts to true if there is memory.
 /// \tparam Word  the platform's atomic word of 64 bits
 template <class Word>
 struct log_place {
@@ -214,8 +214,8 @@ struct log_place {
 
   explicit operator bool() const noexcept { return at != no_log_location; }
 
-  /// Says that the log is there. For its producer, after it has made the log and before its first entry. A queue that is
-  /// given the place calls it. Progress: wait-free, one store.
+  /// Says that the log is there. For its producer, after it has made the log and before its first entry. A queue that
+  /// is given the place calls it. Progress: wait-free, one store.
   void tell_made() const noexcept {
     // (L26): release, pairs with (L27): the header and the slots. Not stronger: a reader that comes too early looks
     // again.

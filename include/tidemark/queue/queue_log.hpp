@@ -73,7 +73,10 @@ class queue_log_node {
     log_.emplace(std::span{memory_, bytes_.load()},
                  ring_log_options{.type = static_cast<std::uint32_t>(type), .first_sequence = first_sequence});
     first_sequence_.store(first_sequence);
-    place{{}, log_location{location_.load()}, made_.load()}.tell_made();
+    place at;
+    at.at = log_location{location_.load()};
+    at.made = made_.load();
+    at.tell_made();
   }
 
   log_type& log() noexcept { return *log_; }

@@ -136,8 +136,8 @@ struct shared_stand {
   }
 };
 
-/// [A85] [A92] A reader finds a log when it is made, and goes on in the one that replaces it: each entry once, in order,
-/// and what was written before it.
+/// [A85] [A92] A reader finds a log when it is made, and goes on in the one that replaces it: each entry once, in
+/// order, and what was written before it.
 struct is_found : model::suite<2>, shared_stand<2, 2> {
   void thread(unsigned index) {
     if (index == 1) {

@@ -137,8 +137,8 @@ class log_directory {
     for (std::size_t i = 0; i < records.size(); ++i) take_over(i);
   }
 
-  /// Returns a place for a log of `entries` entries, 2 to 2^31 - 1, which is asserted; or none if there is no memory, or
-  /// no record. The log must be made there before the place is given back. Allocates nothing.
+  /// Returns a place for a log of `entries` entries, 2 to 2^31 - 1, which is asserted; or none if there is no memory,
+  /// or no record. Allocates nothing.
   place take(queue_id queue, fence_log_type type, std::size_t entries) noexcept {
     if (!page::can_have(entries)) return {};
     const std::size_t bytes = page::bytes_for(entries);
@@ -293,8 +293,8 @@ class log_directory_reader {
     }
   }
 
-  /// Returns how many logs there are. They are sorted by queues, and the log of a queue's waits comes before that of its
-  /// signals.
+  /// Returns how many logs there are. They are sorted by queues, and the log of a queue's waits comes before that of
+  /// its signals.
   [[nodiscard]] std::size_t logs() const noexcept { return logs_.size(); }
   /// Returns which log this is. Asserts that the number is less than logs(). Otherwise returns an empty one.
   [[nodiscard]] log at(std::size_t number) const noexcept {
@@ -380,7 +380,7 @@ class log_directory_reader {
     return memory_.subspan(as_integer<std::size_t>(note.offset), as_integer<std::size_t>(note.bytes));
   }
 
-  /// Begins to follow the logs to which that of a record belongs, unless it is one that replaces a log that is followed.
+  /// Begins to follow the logs to which that of a record belongs, unless they are followed already.
   void begin(std::size_t seen) noexcept {
     const std::optional<log_note> found = records_[seen].look();
     if (!found) return;  // it was used again, and is not made yet
