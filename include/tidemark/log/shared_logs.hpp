@@ -30,8 +30,9 @@
 //   W  who is attached (fence/detail/shared_files.hpp)                       "
 //
 // Whoever may write this memory may write nonsense. Readers then get nonsense, but they do not crash, they read nothing
-// else, and their calls end. The process whose queues write the logs trusts it: give others a descriptor for reading
-// and a mode that keeps them from more, as docs/guide-fence.md says.
+// else, and their calls end; files by name can also be cut short, though, which ends readers by SIGBUS. The process
+// whose queues write the logs trusts the memory: give others a descriptor for reading and a mode that keeps them from
+// more, as docs/guide-fence.md says.
 //
 // Numbers. Each process numbers its queues and fences by itself. The reader translates them by the process_numbers that
 // it was opened with. Times are those of the queues' clock: steady_log_clock and tsc_log_clock are the same in all

@@ -288,8 +288,7 @@ class log_directory_reader {
       // (LD6): relaxed alone, a hint: look() of the record decides.
       const std::uint64_t made = records_[i].made.load(std::memory_order_relaxed);
       if (made == 0 || made == seen_[i] || logs_.size() == logs_.capacity()) continue;
-      seen_[i] = made;
-      begin(i);
+      if (begin(i)) seen_[i] = made;
     }
   }
 
@@ -330,13 +329,14 @@ class log_directory_reader {
         const std::uint64_t first = before.next_sequence();
         one.reader = before;
         found = {buffer.first(0), 0, first};
-        if (go_on(one)) continue;
+        if (go_on(one) != step::none) continue;
         one.is_gone = true;
         if (one.seen_end > first) found = {buffer.first(0), one.seen_end - first, one.seen_end};
         break;
       }
       one.seen_end = end;
-      if (!found.entries.empty() || found.lost != 0 || !one.reader.next_log() || !go_on(one)) break;
+      if (!found.entries.empty() || found.lost != 0 || !one.reader.next_log()) break;
+      if (go_on(one) == step::none) break;
     }
     translate(one.key.type, found.entries);
     return found;
@@ -381,23 +381,25 @@ class log_directory_reader {
   }
 
   /// Begins to follow the logs to which that of a record belongs, unless they are followed already.
-  void begin(std::size_t seen) noexcept {
+  /// Returns false if memory was used again meanwhile, so that it must look once more.
+  bool begin(std::size_t seen) noexcept {
     const std::optional<log_note> found = records_[seen].look();
-    if (!found) return;  // it was used again, and is not made yet
+    if (!found) return true;  // it was used again, and is not made yet
     const log_key key = key_of(*found);
     const auto next = std::lower_bound(logs_.begin(), logs_.end(), key,
                                        [](const followed& one, const log_key& other) { return one.key < other; });
-    if (next != logs_.end() && next->key == key) return;
+    if (next != logs_.end() && next->key == key) return true;
     const std::optional<std::size_t> oldest = oldest_of(key, 0);
-    if (!oldest) return;
+    if (!oldest) return false;
     const record_type& record = records_[*oldest];
     const std::optional<log_note> note = record.look();
-    if (!note || key_of(*note) != key) return;
+    if (!note || key_of(*note) != key) return false;
     const auto opened = reader_type::open(memory_of(*note), note->type);
-    if (!opened) return;
+    if (!opened) return record.is_still(note->number);
     const std::uint64_t end = opened.reader->end_sequence();
-    if (!record.is_still(note->number)) return;
+    if (!record.is_still(note->number)) return false;
     logs_.insert(next, followed{key, note->process, *oldest, note->number, *opened.reader, end});
+    return true;
   }
 
   /// Returns the record of the oldest log of these with a number above `above`.
@@ -420,23 +422,28 @@ class log_directory_reader {
   /// memory is used again.
   std::optional<std::size_t> next_of(const followed& one) const noexcept { return oldest_of(one.key, one.number); }
 
-  /// Goes on in the next log. Returns false if there is none.
-  bool go_on(followed& one) noexcept {
+  enum class step : unsigned char {
+    done,
+    none,     ///< There is no next log.
+    changed,  ///< Its memory was used again meanwhile: look once more.
+  };
+  /// Goes on in the next log.
+  step go_on(followed& one) noexcept {
     const std::optional<std::size_t> record = next_of(one);
-    if (!record) return false;
+    if (!record) return step::none;
     const std::optional<log_note> note = records_[*record].look();
-    if (!note || note->number <= one.number || key_of(*note) != one.key) return false;
+    if (!note || note->number <= one.number || key_of(*note) != one.key) return step::changed;
     const reader_type before = one.reader;
     const log_fault fault = one.reader.follow(memory_of(*note));
     const std::uint64_t end = fault == log_fault::none ? one.reader.end_sequence() : 0;
-    if (fault != log_fault::none || !records_[*record].is_still(note->number)) {
+    if (const bool is_still = records_[*record].is_still(note->number); fault != log_fault::none || !is_still) {
       one.reader = before;
-      return false;
+      return is_still ? step::none : step::changed;
     }
     one.record = *record;
     one.number = note->number;
     one.seen_end = end;
-    return true;
+    return step::done;
   }
 
   /// Entries by the numbers of this process. What an entry of a log of waits, or of signals, is, is known.
