@@ -32,16 +32,14 @@
 #if defined(__linux__) && TIDEMARK_HAS_FUTEX
 
 #include <atomic>
-#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <new>
 
-#include <pthread.h>
-
 #include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "../platform/tools/park_lock.hpp"
+#include "detail/quiet_thread.hpp"
 #include "detail/shared_process.hpp"
 #include "hooked_timeline.hpp"
 #include "timeline.hpp"
@@ -213,10 +211,9 @@ class hook_thread {
   hook_thread& operator=(const hook_thread&) = delete;
   ~hook_thread() {
     if (!is_started_) return;
-    TIDEMARK_ASSERT(pthread_equal(thread_, pthread_self()) == 0, "a followed_fence was destroyed by a hook of its own");
+    TIDEMARK_ASSERT(!thread_.is_current(), "a followed_fence was destroyed by a hook of its own");
     hooks_.close();
-    const cancellation_delay delayed;
-    pthread_join(thread_, nullptr);
+    thread_.join();
   }
 
   auto& hooks() noexcept { return hooks_; }
@@ -229,19 +226,12 @@ class hook_thread {
       static_cast<hook_thread*>(self)->hooks_.run();
       return nullptr;
     };
-    // Handlers of the program's run on its own threads, but for those of what this one does itself.
-    sigset_t blocked;
-    sigset_t before;
-    sigfillset(&blocked);
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&blocked, own);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    is_started_ = pthread_create(&thread_, nullptr, run, this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    is_started_ = thread_.start(run, this) == 0;
     return is_started_;
   }
 
   hook_waiter<native_platform, Source> hooks_;
-  pthread_t thread_{};
+  quiet_thread thread_;
   bool is_started_ = false;
 };
 

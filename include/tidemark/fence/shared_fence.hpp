@@ -36,6 +36,11 @@
 //   within a millisecond for a small process, and later the more memory it has (docs/guide-fence.md). One that is
 //   stopped is not dead.
 //
+// Guards. An attachment that was opened with `has_guard` has a thread, by which others take it for dead within
+// milliseconds of its kill, however much memory it has. Of that death, attachments with a guard learn at once, and with
+// them all who sleep for the fence in their processes; so does each attachment_ends in any process. Others find it when
+// they look. Its slots and its place come back when the kernel has closed its files, and not before.
+//
 // The memory (docs/guide-fence.md says who may do what with it)
 // ----------
 //   V  values   line 0 of its second page: the value       signallers write it
@@ -72,8 +77,11 @@
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
+
 #include "capabilities.hpp"
 #include "detail/shared_core.hpp"
+#include "detail/shared_guard.hpp"
 #include "detail/shared_heap.hpp"
 #include "detail/shared_segment.hpp"
 #include "timeline.hpp"
@@ -138,6 +146,13 @@ struct shared_options {
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
   shared_modes modes{};        ///< Who may open files that are made.
   shared_observer observer{};  ///< Whom the attachment tells what happens to it.
+  /// Whether the attachment has a guard: a thread that ends with it, and takes no signals of the program. If its process
+  /// is killed, others know that before the kernel has torn down its memory; and this process learns so of the death of
+  /// others that have a guard. Opening is `refused` with the field `guard` if the system gives no such thread. A reader
+  /// has none: `invalid`. Whoever is killed may raise the value for a moment more, until all its threads have stopped:
+  /// so the value may rise behind a `lost`. A program that ends by the end of its last thread must close the attachment
+  /// before.
+  bool has_guard = false;
   /// How many nanoseconds a waiter may look at the value before it sleeps; see fence_options.
   static constexpr std::uint32_t max_spin_ns = 200'000;
 };
@@ -333,12 +348,49 @@ class shared_place {
   typename Platform::template atomic<std::uint64_t> asked_at_{0};
 };
 
+/// What a guard does for an attachment; see shared_guard.hpp.
+template <platform Platform, class Core>
+class guarded_place {
+ public:
+  guarded_place(shared_segment<Platform>& segment, Core& core) noexcept : segment_{&segment}, core_{&core} {}
+
+  std::uint32_t count() const noexcept { return segment_->shape().attachments; }
+  std::uint32_t index() const noexcept { return segment_->index(); }
+  auto& guard(std::uint32_t index) const noexcept { return segment_->guard(index); }
+  std::uint32_t guard_value(std::uint32_t index) const noexcept { return segment_->guard_value(index); }
+  void set_guard(std::uint32_t thread) const noexcept { segment_->set_guard(thread); }
+
+  void tell(std::uint64_t dead) const noexcept {
+    const errno_keeper kept;
+    // The other guards first, because this process may be killed, too.
+    for (std::uint32_t index = 0; index < count(); ++index) {
+      if ((dead >> index & 1) != 0) Platform::unpark(guard(index), UINT32_MAX);
+    }
+    core_->look_for_all(true);
+    // Whoever has an attachment_ends is told when a file is closed that may be written.
+    static_cast<void>(open_anew(segment_->lock_descriptor(), O_RDWR));
+  }
+
+ private:
+  shared_segment<Platform>* segment_;
+  Core* core_;
+};
+
 template <platform Platform>
 struct shared_state {
   using core_type = shared_core<Platform, shared_place<Platform>, shared_options::max_spin_ns>;
+  using guard_type = shared_guard<Platform, guarded_place<Platform, core_type>>;
 
   shared_state(const shared_options& options, writers signallers, shared_rights rights) noexcept
       : place{options, signallers, rights}, core{place} {}
+
+  /// Returns 0, or the reason why there is no guard, as in errno.
+  int start_guard() noexcept { return guard_type::start(guard, {place.segment(), core}); }
+  void close() noexcept {
+    if (guard != nullptr && place.segment().is_inherited()) guard->forget_thread();
+    guard.reset();
+    place.close();
+  }
 
   bool is_lost() noexcept {
     if (place.may_ask()) core.look_for_all();
@@ -347,6 +399,7 @@ struct shared_state {
 
   shared_place<Platform> place;
   core_type core;
+  std::unique_ptr<guard_type> guard;
 };
 
 /// Gives access to parts of an attachment that are not public.
@@ -454,7 +507,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   void close() noexcept {
     base_ = nullptr;
     if (state_ == nullptr) return;
-    state_->place.close();
+    state_->close();
     state_.reset();
   }
   bool is_open() const noexcept { return base_ != nullptr; }
@@ -531,12 +584,13 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   /// has died. Any thread may call it. Progress: a system call for each signaller.
   [[nodiscard]] shared_signallers signallers() const noexcept { return state_->place.segment().signaller_state(); }
 
-  /// Calls `told(const shared_attachment&)` for each attachment that lives now. Readers are not among them.
+  /// Calls `told(const shared_attachment&)` for each attachment that lives now. Readers are not among them, nor those
+  /// of whose death a guard has told.
   template <std::invocable<const shared_attachment&> Told>
   void for_each_attachment(Told&& told) const {
     const auto& segment = state_->place.segment();
     for (std::uint32_t index = 0; index < segment.shape().attachments; ++index) {
-      if (!segment.is_attached(index)) continue;
+      if (!segment.is_attached(index) || segment.has_died(index)) continue;
       const detail::attachment_note note = segment.note_of(index);
       const shared_attachment found{index, note.rights, note.process, std::bit_cast<std::array<char, 24>>(note.name)};
       told(found);
@@ -588,12 +642,23 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
       made.field = shared_field::waiter_slots;
       return made;
     }
+    if (options.has_guard && Rights == shared_rights::look) {
+      made.status = shared_open_status::invalid;
+      made.field = shared_field::guard;
+      return made;
+    }
     made.fence.state_.reset(::new (std::nothrow) state{options, Signallers, Rights});
     if (made.fence.state_ == nullptr) {
       made.status = shared_open_status::no_memory;
       return made;
     }
-    const detail::open_result result = open(*made.fence.state_);
+    detail::open_result result = open(*made.fence.state_);
+    if (result && options.has_guard) {
+      if (const int error = made.fence.state_->start_guard()) {
+        made.fence.state_->close();
+        result = detail::failure(error, shared_field::guard);
+      }
+    }
     made.status = result.status;
     made.field = result.field;
     made.error = result.error;

@@ -101,12 +101,13 @@ enum class segment_field : unsigned char {
   rights,           // a descriptor, or the file's mode, does not allow what is asked for
   own_description,  // the file can't be opened anew: where /proc is missing, or there are no descriptors left
   name,             // it is too long, or none
+  guard,            // an attachment that only looks has none; or the system has refused the thread, or what it needs
 };
 template <>
 inline constexpr auto names_of<segment_field> =
     names("none", "magic", "byte_order", "layout_version", "word_size", "page", "double_word", "value_kind", "options",
           "waiter_slots", "attachments", "value_bytes", "waiter_bytes", "id", "file", "file_size", "seals", "rights",
-          "own_description", "name");
+          "own_description", "name", "guard");
 
 /// What an opening has come to. It converts to true if the segment was opened.
 struct [[nodiscard]] open_result {

@@ -10,6 +10,7 @@
 //     record[i]   one line for each attachment        who holds byte i
 //       state        free or used                     "
 //       rights ...   what others may read of it       "
+//       guard        the notice of a guard thread     the guard thread; the kernel, when that thread ends
 //   signaller_words, in the file of the values
 //     incarnation[i]  of the signaller i, or 0        the signaller i; one that closes writes 0 where another has died
 //     ended           some signaller has ended        a signaller that closes
@@ -21,6 +22,10 @@
 //
 // A signaller is alive if its byte is locked and the record has the same incarnation as the signaller's own word. So
 // nobody who may write only the waiters' file can pretend in the values' file that a signaller has ended.
+//
+// An attachment may have a guard thread (shared_guard.hpp). Then the kernel writes into the record that it is dead, long
+// before it gives up the lock of the byte. Others take it for dead at once, but nobody cleans up behind it without the
+// byte: other threads of the dead process may run for a moment.
 //
 // Invariant: what byte i protects is touched by one thread at a time. Zero is a harmless state of every word.
 //
@@ -79,6 +84,13 @@ struct attachment_note {
   std::array<std::uint64_t, 3> name{};  // for people: 24 characters, filled with 0
 };
 
+/// What stands in the guard word of an attachment: 0, or the number of its guard thread as the kernel expects it there.
+struct guard_word {
+  static constexpr std::uint32_t has_sleepers = 0x8000'0000;  // the kernel wakes one of them
+  static constexpr std::uint32_t has_ended = 0x4000'0000;     // the kernel's notice: the thread has ended
+  static constexpr std::uint32_t thread = 0x3FFF'FFFF;
+};
+
 template <platform Platform>
 struct alignas(64) segment_record {
   template <class T>
@@ -88,7 +100,8 @@ struct alignas(64) segment_record {
   word<std::uint32_t> rights{0};
   word<std::uint32_t> registered{0};
   word<std::uint32_t> process{0};
-  std::array<word<std::uint32_t>, 2> reserved{};
+  typename Platform::park_word guard{0};
+  word<std::uint32_t> reserved{0};
   word<std::uint64_t> name_space{0};
   word<std::uint64_t> incarnation{0};
   std::array<word<std::uint64_t>, 3> name{};
@@ -136,6 +149,19 @@ inline void keep_program_order() noexcept {
 #if defined(__GNUC__)
   __asm__ __volatile__("" : : : "memory");
 #endif
+}
+
+/// Returns what stands in the guard word of an attachment.
+template <platform Platform, std::size_t Most>
+std::uint32_t guard_in(const segment_words<Platform, Most>& words, std::uint32_t index) noexcept {
+  // (CL11): acquire, pairs with (CL12): whoever no longer finds the notice, because somebody has cleaned up, no longer
+  // finds the incarnation either. Not stronger: the notice itself orders nothing.
+  return words.records[index].guard.load(std::memory_order_acquire);
+}
+/// Returns whether the kernel has said so, or a neighbour that writes nonsense.
+template <platform Platform, std::size_t Most>
+bool has_died(const segment_words<Platform, Most>& words, std::uint32_t index) noexcept {
+  return (guard_in(words, index) & guard_word::has_ended) != 0;
 }
 
 /// The records of a segment, for one attachment.
@@ -221,9 +247,21 @@ class segment_records {
   bool is_attached(std::uint32_t index) const noexcept { return locks_.is_held(index); }
   /// Returns whether the attachment `index` is the one with that incarnation, and lives.
   bool is_alive(std::uint32_t index, std::uint64_t incarnation) const noexcept {
+    // First: while a cleaner has the byte, either the notice is there or the incarnation is gone.
+    if (has_died(words_, index)) return false;
     if (!locks_.is_held(index)) return false;
     // (CL4): acquire, pairs with (CL5): if it has closed, its word in the values' file says so. Not stronger.
     return words_.records[index].incarnation.load(std::memory_order_acquire) == incarnation;
+  }
+
+  /// By the guard thread of an attachment: lets the kernel write there when the thread ends.
+  /// \param thread  the number of the thread in its own name space; 0 if the kernel shall do nothing
+  void set_guard(std::uint32_t index, std::uint32_t thread) noexcept {
+    const std::uint32_t value = thread == 0 ? 0 : thread | guard_word::has_sleepers;
+    keep_program_order();
+    // (CL13): relaxed alone: only the end of this thread looks for it.
+    words_.records[index].guard.store(value, std::memory_order_relaxed);
+    keep_program_order();
   }
 
  private:
@@ -254,6 +292,8 @@ class segment_records {
     // (CL5): release, pairs with (CL4): an owner that closes has cleared its word in the values' file before. Not
     // stronger: a cleaner changes no such word.
     words_.records[index].incarnation.store(0, std::memory_order_release);
+    // (CL12): release, pairs with (CL11). Not stronger: where the notice is still seen, it is right.
+    words_.records[index].guard.store(0, std::memory_order_release);
   }
 
   static void write(record& own, const attachment_note& note) noexcept {

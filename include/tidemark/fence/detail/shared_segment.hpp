@@ -174,6 +174,11 @@ class shared_segment {
   bool is_attached(std::uint32_t index) const noexcept {
     return index == index_ || (own_.lock && locks_.is_held(index));
   }
+  /// Returns whether the kernel has said that another attachment is dead, which it does for one with a guard thread
+  /// before it gives up the locks.
+  bool has_died(std::uint32_t index) const noexcept {
+    return has_waiters_ && index != index_ && detail::has_died(std::as_const(words()), index);
+  }
   /// Returns what the record of an attachment says, which is there if the attachment has W.
   attachment_note note_of(std::uint32_t index) const noexcept {
     return has_waiters_ ? note_in(std::as_const(words()), index) : attachment_note{};
@@ -181,6 +186,11 @@ class shared_segment {
   /// One bit for each attachment that signals without a registration for the global barrier. The attachment sets its
   /// own bit before its first signal; it is cleared when the attachment has ended.
   pin_word& pins() const noexcept { return words().pins; }
+  /// Returns the word with which others learn of the death of an attachment that has a guard thread.
+  typename Platform::park_word& guard(std::uint32_t index) const noexcept { return words().records[index].guard; }
+  std::uint32_t guard_value(std::uint32_t index) const noexcept { return guard_in(std::as_const(words()), index); }
+  /// By the guard thread of this attachment; see segment_records::set_guard().
+  void set_guard(std::uint32_t thread) noexcept { records_->set_guard(index_, thread); }
   /// Returns the descriptor of the waiters' file that the locks are in; -1 if there is none.
   int lock_descriptor() const noexcept { return own_.lock.get(); }
 
@@ -209,7 +219,7 @@ class shared_segment {
   bool is_alive(std::uint32_t index, std::uint64_t incarnation) const noexcept {
     if (records_) return records_->is_alive(index, incarnation);
     // Without W nobody is known to be dead. With it, the bytes can be asked for.
-    return !own_.lock || (locks_.is_held(index) && note_of(index).incarnation == incarnation);
+    return !own_.lock || (!has_died(index) && locks_.is_held(index) && note_of(index).incarnation == incarnation);
   }
 
   /// Reserves the addresses, and maps both files there.
