@@ -26,6 +26,7 @@
 #include <tidemark/fence/fence.hpp>
 
 #include "support/asleep.hpp"
+#include "support/guard_words.hpp"
 #include "support/processes.hpp"
 #include "support/random.hpp"
 #include "support/shared_memory.hpp"
@@ -41,6 +42,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr shared_options few{.waiter_slots = 8, .attachments = 6, .patience = 2min};
+constexpr shared_options guarded{.waiter_slots = 8, .attachments = 6, .patience = 2min, .has_guard = true};
 
 /// The slots of a fence.
 template <class Fence>
@@ -96,12 +98,13 @@ class durations {
 
 /// A process that survives. A thread of it sleeps all the time, so that it is the watcher and others are not. Another
 /// one, the follower, always sleeps for the next value, so that it is due when the process signals that is killed.
-template <class Signaller, class Waiter>
+template <class Signaller, class Waiter, bool HasGuard = false>
 class survivor {
  public:
   using signaller = Signaller;
+  static constexpr const shared_options& options = HasGuard ? guarded : few;
 
-  survivor() : made_{Signaller::create(few)}, waiter_{Waiter::open(made_.fence.files(), few)} {
+  survivor() : made_{Signaller::create(options)}, waiter_{Waiter::open(made_.fence.files(), options)} {
     REQUIRE(made_);
     REQUIRE(waiter_);
     watcher_ = std::thread{[this] { CHECK(waiter_.fence.wait(last) == wait_status::reached); }};
@@ -165,6 +168,9 @@ class survivor {
     });
     const slots all{fence()};
     bool is_clean = attached == 2;
+    // The notices that others are dead.
+    for (std::uint32_t index = 2; index < few.attachments; ++index)
+      is_clean = is_clean && guard_words{fence()}.value(index) == 0;
     std::size_t taken = 0;
     for (std::size_t slot = 0; slot < few.waiter_slots; ++slot) {
       const bool is_free = all.owner_of(slot) == 0;
@@ -189,6 +195,7 @@ class survivor {
 using fence_survivor = survivor<shared_fence, shared_fence_waiter>;
 using asymmetric_fence = basic_shared_fence<shared_platform, writers::several, shared_rights::signal>;
 using asymmetric_waiter = basic_shared_fence<shared_platform, writers::several, shared_rights::wait>;
+using guarded_survivor = survivor<shared_fence, shared_fence_waiter, true>;
 using asymmetric_survivor = survivor<asymmetric_fence, asymmetric_waiter>;
 
 /// How often a test of random kills is repeated.
@@ -199,13 +206,13 @@ std::uint64_t rounds() {
 
 /// What a process does that is killed somewhere in it.
 template <class Fence>
-int lives_dangerously(const shared_files& files, std::uint64_t seed) {
+int lives_dangerously(const shared_files& files, std::uint64_t seed, bool has_guards) {
   random_numbers random{seed};
   std::vector<Fence> own;
   for (;;) {
     const std::uint64_t next = random.below(10U);
     if (own.empty() || (next == 0 && own.size() < 2)) {
-      auto opened = Fence::open(files, few);
+      auto opened = Fence::open(files, has_guards && random.below(2U) == 0 ? guarded : few);
       if (opened) own.push_back(std::move(opened.fence));
       continue;
     }
@@ -235,7 +242,8 @@ void kill_at_random() {
     const std::uint64_t count = 1 + random.below(3U);
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t seed = random.below(std::uint64_t{1} << 60);
-      children.emplace_back([&] { return lives_dangerously<Fence>(stays.fence().files(), seed); });
+      const bool has_guards = Survivor::options.has_guard;
+      children.emplace_back([&] { return lives_dangerously<Fence>(stays.fence().files(), seed, has_guards); });
     }
     std::this_thread::sleep_for(std::chrono::microseconds{random.below(4000U)});
     for (child_process& each : children) each.kill_now();
@@ -254,7 +262,7 @@ void kill_in(const char* name, const Prepare& prepare, const Operation& operatio
   kill_at_each_instruction(
       name,
       [&] {
-        auto opened = Fence::open(stays.fence().files(), few);
+        auto opened = Fence::open(stays.fence().files(), Survivor::options);
         require(static_cast<bool>(opened), "no attachment");
         own = std::move(opened.fence);
         if constexpr (std::invocable<const Prepare&, Fence&, const shared_files&>) {
@@ -280,6 +288,7 @@ void stops_spinning(const Fence& fence) {
 
 TYPE_TO_STRING_AS("symmetric", fence_survivor);
 TYPE_TO_STRING_AS("asymmetric", asymmetric_survivor);
+TYPE_TO_STRING_AS("guarded", guarded_survivor);
 
 TEST_CASE("a process that is killed at any instruction of a wait leaves nothing, and nobody hangs") {
   kill_in<fence_survivor, shared_fence>(
@@ -339,13 +348,13 @@ TEST_CASE_TEMPLATE("a process that is killed at any instruction of a signal leav
 }
 
 TEST_CASE_TEMPLATE("a process that is killed at any instruction of its opening leaves nothing, and nobody hangs",
-                   Survivor, fence_survivor, asymmetric_survivor) {
+                   Survivor, fence_survivor, asymmetric_survivor, guarded_survivor) {
   if (!survives_kills<shared_fence>()) return;
   const watchdog dog{[] { return std::string{"killed in an opening"}; }, 40min};
   Survivor stays;
   typename Survivor::signaller own;
   const auto opens = [&] {
-    auto opened = Survivor::signaller::open(stays.fence().files(), few);
+    auto opened = Survivor::signaller::open(stays.fence().files(), Survivor::options);
     require(static_cast<bool>(opened), "no attachment");
     own = std::move(opened.fence);
   };
@@ -358,6 +367,10 @@ TEST_CASE_TEMPLATE("a process that is killed at any instruction of its opening l
     INFO(at);
     stays.goes_on();
   });
+}
+
+TEST_CASE("a process that is killed at any instruction of its close with a guard leaves nothing, and nobody hangs") {
+  kill_in<guarded_survivor, shared_fence>("close with a guard", [](auto&) {}, [](auto& of) { of.close(); });
 }
 
 TEST_CASE("a process that is killed at any instruction of a look that cleans up leaves nothing, and nobody hangs") {
@@ -405,6 +418,10 @@ TEST_CASE("a process that is killed at any instruction while it makes a fence by
 
 TEST_CASE("processes that are killed at random leave nothing, and nobody hangs") {
   kill_at_random<fence_survivor, shared_fence>();
+}
+
+TEST_CASE("processes that are killed at random while they have guards or not leave nothing, and nobody hangs") {
+  kill_at_random<guarded_survivor, shared_fence>();
 }
 
 TEST_CASE("processes that are killed at random leave nothing in the asymmetric form") {

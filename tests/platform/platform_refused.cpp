@@ -7,10 +7,7 @@
 // Where futexes are refused, the C library ends the program as soon as it has to sleep itself. So these test cases
 // take no lock that another thread may hold, and join no thread.
 #include <doctest/doctest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +29,7 @@
 #include "support/kinds.hpp"
 #include "support/manual_stop.hpp"
 #include "support/race.hpp"
+#include "support/refused.hpp"
 #include "support/threads.hpp"
 #include "support/watchdog.hpp"
 
@@ -45,19 +43,6 @@ using tidemark::wait_status;
 namespace {
 
 constexpr int no_filter_here = 77;
-
-/// Makes a system call fail from now on, in this thread, in threads that it starts and in programs that it executes.
-/// Returns false if the system permits no filter.
-bool refuse(std::uint32_t call, std::uint32_t error = EPERM) {
-  std::array<sock_filter, 4> program{{
-      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
-  }};
-  const sock_fprog filter{program.size(), program.data()};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
 
 /// Runs test cases of this program in a process of their own.
 void check_in_child(const std::string& test_cases, bool without_membarrier) {
