@@ -5,6 +5,7 @@
 // else.
 #include "support/model_check.hpp"
 
+#include <tidemark/fence/detail/shared_guard.hpp>
 #include <tidemark/fence/detail/shared_records.hpp>
 
 #include <array>
@@ -20,6 +21,7 @@ using tidemark::detail::attachment_note;
 using tidemark::detail::attachment_rights;
 using tidemark::detail::byte_lock;
 using tidemark::detail::claim_outcome;
+using tidemark::detail::guard_word;
 using tidemark::detail::signallers;
 
 constexpr std::uint32_t most = 3;
@@ -108,6 +110,15 @@ struct stand {
   signallers state(unsigned who) {
     return history::state(in_values, most,
                           [&](auto other, auto number) { return attachments[who]->is_alive(other, number); });
+  }
+  /// What a guard thread does when it begins.
+  void guard(unsigned who) { attachments[who]->set_guard(index[who], who + 5); }
+  /// What the kernel does when that thread ends.
+  void notice(unsigned who) {
+    std::uint32_t before = (who + 5) | guard_word::has_sleepers;
+    in_waiters.records[index[who]].guard.compare_exchange_strong(before,
+                                                                 guard_word::has_sleepers | guard_word::has_ended,
+                                                                 std::memory_order_relaxed, std::memory_order_relaxed);
   }
   bool is_used(std::uint32_t which) { return in_waiters.records[which].state.load(std::memory_order_relaxed) != 0; }
 };
@@ -285,6 +296,140 @@ struct closes_after_death : model::suite<2>, stand {
   void after() { MODEL_REQUIRE(state(2) == signallers::closed); }
 };
 
+/// A signaller with a guard was killed, and another one cleans up behind it, whose lock is that of the dead one then.
+/// For a third one, the dead one is dead all the time.
+struct dead_stays_dead : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+    guard(0);
+    notice(0);
+    MODEL_REQUIRE(state(1) == signallers::died);  // although its lock is held
+    die(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(look(1).cleaned == 1);
+    } else {
+      MODEL_REQUIRE(state(2) == signallers::died);
+    }
+  }
+  void after() { MODEL_REQUIRE(!is_used(index[0])); }
+};
+
+/// A signaller with a guard is killed, and a waiter takes its number. Whoever has found the signaller dead finds it so
+/// again.
+struct guarded_one_dies : model::suite<3>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+    guard(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      notice(0);
+      die(0);
+    } else if (thread == 1) {
+      const signallers first = state(1);
+      MODEL_REQUIRE(first == signallers::present || first == signallers::died);
+      if (first == signallers::died) MODEL_REQUIRE(state(1) == signallers::died);
+    } else {
+      MODEL_REQUIRE(attach(2));
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::died); }
+};
+
+/// Another signaller takes the number of one with a guard that was killed. Whoever has found it finds it again.
+struct guarded_one_is_followed : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+    guard(0);
+    notice(0);
+    die(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(attach(2));
+      MODEL_REQUIRE(index[2] == index[0]);
+      begin(2);
+      guard(2);
+    } else {
+      const signallers first = state(1);
+      MODEL_REQUIRE(first == signallers::present || first == signallers::died);
+      if (first == signallers::present) MODEL_REQUIRE(state(1) == signallers::present);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::present); }
+};
+
+/// A signaller with a guard closes: the guard takes its number away before it ends.
+struct guarded_one_closes : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+    guard(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      attachments[0]->set_guard(index[0], 0);
+      notice(0);
+      end(0);
+      release(0);
+    } else {
+      const signallers seen = state(1);
+      MODEL_REQUIRE(seen == signallers::present || seen == signallers::closed);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::closed); }
+};
+
+/// A guard tells of a notice once, and ends when it is stopped.
+struct told_once : model::suite<3>, stand {
+  struct place {
+    stand& of;
+    unsigned times = 0;
+
+    std::uint32_t count() const { return most; }
+    std::uint32_t index() const { return of.index[1]; }
+    std::uint32_t guard_value(std::uint32_t which) const { return tidemark::detail::guard_in(of.in_waiters, which); }
+    void tell(std::uint64_t dead) {
+      MODEL_REQUIRE(dead == std::uint64_t{1} << of.index[0]);
+      ++times;
+    }
+  };
+  place tells{*this};
+  tidemark::detail::guard_turns<platform, place> turns{tells};
+
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    guard(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      notice(0);
+    } else if (thread == 1) {
+      while (!turns.is_stopped()) {
+        turns.turn();
+        platform::park(turns.stop_word(), 0, tidemark::no_deadline);
+      }
+    } else {
+      turns.stop();
+    }
+  }
+  void after() {
+    turns.turn();
+    turns.turn();
+    MODEL_REQUIRE(tells.times == 1);
+  }
+};
+
 /// Of two attachments one looks.
 struct one_is_due : model::suite<2>, stand {
   std::array<tidemark::detail::look_schedule<platform>, 2> schedules;
@@ -311,6 +456,11 @@ int main(int argc, char** argv) {
       model::make_check<signaller_closes_twice, "signaller_closes_twice">(),
       model::make_check<signaller_dies, "signaller_dies">(),
       model::make_check<closes_after_death, "closes_after_death">(),
+      model::make_check<dead_stays_dead, "dead_stays_dead">(),
+      model::make_check<guarded_one_dies, "guarded_one_dies">(),
+      model::make_check<guarded_one_is_followed, "guarded_one_is_followed">(),
+      model::make_check<guarded_one_closes, "guarded_one_closes">(),
+      model::make_check<told_once, "told_once">(),
       model::make_check<one_is_due, "one_is_due">(),
   };
   return model::run(argc, argv, checks);

@@ -247,7 +247,7 @@ class segment_records {
   bool is_attached(std::uint32_t index) const noexcept { return locks_.is_held(index); }
   /// Returns whether the attachment `index` is the one with that incarnation, and lives.
   bool is_alive(std::uint32_t index, std::uint64_t incarnation) const noexcept {
-    // First: while a cleaner has the byte, either the notice is there or the incarnation is gone.
+    // Before the incarnation: while a cleaner has the byte, the notice is there or the incarnation is gone.
     if (has_died(words_, index)) return false;
     if (!locks_.is_held(index)) return false;
     // (CL4): acquire, pairs with (CL5): if it has closed, its word in the values' file says so. Not stronger.
