@@ -8,7 +8,9 @@
 //   between/<subject>/<where>          a turn to another thread or process and back; counters p50_ns, p99_ns, p999_ns
 //   watch/<subject>/<sleepers>         processor time of ten processes whose threads sleep: `busy_percent` of one
 //                                      processor for all of them
-//   death/<MiB>                        `gone_ns`: from the kill of a signaller with so much memory until it is gone
+//   death/<MiB>                        from the kill of a signaller with so much memory: `gone_ns` until it is gone for
+//                                      who asks, `lost_ns` until a thread that sleeps has found the loss
+//   death.guarded/<MiB>                the same where both processes have guards
 //
 // In `shared_signal`, .of_one are fences of one process, and words_by_address does what no signal can do without.
 //
@@ -201,15 +203,18 @@ void watch(State& state, std::size_t sleepers) {
 
 // ---- deaths ---------------------------------------------------------------------------------------------------------
 
-/// A process that may signal, and has so many MiB of memory, is killed: the time until the system says that it is gone.
-void death(State& state, std::size_t mebibytes) {
-  const auto waiter = opened(progress_shared::waiter::create());
+/// A process that may signal, and has so many MiB of memory, is killed: the time until it is gone for who asks, and
+/// until a thread that sleeps has found that nobody may signal any more.
+void death(State& state, std::size_t mebibytes, bool has_guard) {
+  const tidemark::shared_options options{.has_guard = has_guard};
+  const auto waiter = opened(progress_shared::waiter::create(options));
   std::uint64_t value = 0;
-  double took = 0;
+  double gone = 0;
+  double lost = 0;
   for (auto _ : state) {
     ++value;
     const bench::child victim([&] {
-      auto own = opened(progress_shared::signaller::open(waiter.files()));
+      auto own = opened(progress_shared::signaller::open(waiter.files(), options));
       const std::vector<char> memory(mebibytes << 20, 1);
       benchmark::DoNotOptimize(memory.data());
       own.signal(value);
@@ -217,13 +222,22 @@ void death(State& state, std::size_t mebibytes) {
     });
     while (waiter.wait(value) != tidemark::wait_status::reached) {  // until that process has opened it
     }
+    bench::steady::time_point found{};
+    std::thread sleeper{[&] {
+      if (waiter.wait(value + 1) != tidemark::wait_status::lost) bench::fail("a killed signaller has signalled");
+      found = bench::steady::now();
+    }};
+    while (waiter.monitored_value() != value) std::this_thread::yield();
     const auto start = bench::steady::now();
     victim.kill();
     while (waiter.signallers() != tidemark::shared_signallers::died) std::this_thread::yield();
-    took = bench::nanoseconds_between(start, bench::steady::now());
-    state.SetIterationTime(took * 1e-9);
+    gone = bench::nanoseconds_between(start, bench::steady::now());
+    sleeper.join();
+    lost = bench::nanoseconds_between(start, found);
+    state.SetIterationTime(gone * 1e-9);
   }
-  state.counters["gone_ns"] = took;
+  state.counters["gone_ns"] = gone;
+  state.counters["lost_ns"] = lost;
 }
 
 // ---- turns ----------------------------------------------------------------------------------------------------------
@@ -284,7 +298,10 @@ int main(int argc, char** argv) {
   bench::row("watch/fence/1000", watch<any_shared>, std::size_t{1000})->Iterations(1);
 
   for (const std::size_t mebibytes : {1U, 256U, 1024U, 4096U}) {
-    bench::row("death/" + std::to_string(mebibytes), death, mebibytes)->Iterations(1);
+    for (const bool has_guard : {false, true}) {
+      const std::string name = has_guard ? "death.guarded/" : "death/";
+      bench::row(name + std::to_string(mebibytes), death, mebibytes, has_guard)->Iterations(1);
+    }
   }
 
   add_processes<shared_way<progress_shared>>("progress_fence.default");

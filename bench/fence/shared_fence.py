@@ -30,9 +30,12 @@ def watchers(page):
 
 
 def deaths(page):
-    page.heading("A signaller is killed: time until the system says that it is gone, by its memory")
+    page.heading("A signaller is killed: time until it is gone for who asks, and until a sleeper has found the loss")
+    page.cells("its memory", ("who asks", "a sleeper"))
     for size in ("1", "256", "1024", "4096"):
-        page.times_of(f"{size} MiB", [f"death/{size}"], "gone_ns")
+        for row, text in (("death", ""), ("death.guarded", ", both have guards")):
+            times = [nice(page.typical(f"{row}/{size}", counter)) for counter in ("gone_ns", "lost_ns")]
+            page.cells(f"{size} MiB{text}", times)
 
 
 def turns(page):
@@ -63,6 +66,6 @@ def turns(page):
 SECTIONS = (
     ("shared_signal|shared_hot", 4, 15, (signals,)),
     ("watch", 2, 5, (watchers,)),
-    ("death", 2, 5, (deaths,)),
+    ("death|death[.]guarded", 2, 9, (deaths,)),
     ("between", 3, 9, (turns,)),
 )

@@ -318,6 +318,11 @@ TEST_CASE("an attachment with a guard that is closed has not died") {
   const watchdog dog{[] { return std::string{"closed"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
+  std::atomic<bool> is_over{false};
+  std::atomic<bool> was_dead{false};
+  std::thread observer{[&] {
+    while (!is_over) was_dead = was_dead || made.fence.signallers() == shared_signallers::died;
+  }};
   for (std::uint64_t round = 1; round <= 50; ++round) {
     auto own = shared_fence::open(made.fence.files(), guarded);
     REQUIRE(own);
@@ -329,6 +334,9 @@ TEST_CASE("an attachment with a guard that is closed has not died") {
     CHECK(guard_words{made.fence}.value(index) == 0);
     CHECK(made.fence.signallers() == shared_signallers::closed);
   }
+  is_over = true;
+  observer.join();
+  CHECK_FALSE(was_dead);
   auto moved = shared_fence::open(made.fence.files(), guarded);
   REQUIRE(moved);
   const shared_fence to{std::move(moved.fence)};
