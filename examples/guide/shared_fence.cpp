@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstddef>
+#include <vector>
+
 #if defined(__linux__) && TIDEMARK_HAS_FUTEX
 
 namespace {
@@ -64,12 +68,29 @@ void learn_of_a_death() {
   wait(nullptr);
 }
 
+void guard_a_process() {
+  auto made = tidemark::shared_fence_waiter::create();
+  const pid_t child = fork();
+  if (child == 0) {  // tells of its end at once
+    auto opened = tidemark::shared_fence::open(made.fence.files(), {.has_guard = true});
+    const std::vector<char> memory(std::size_t{64} << 20, 1);
+    opened.fence.signal(1);
+    for (;;) pause();
+  }
+  auto learns = tidemark::shared_fence_waiter::open(made.fence.files(), {.has_guard = true});
+  expect(learns.fence.wait(1) == wait_status::reached, "the child has all its memory");
+  kill(child, SIGKILL);
+  expect(learns.fence.wait(2) == wait_status::lost, "its guard has told of the end of the child");
+  wait(nullptr);
+}
+
 }  // namespace
 
 int main() {
   signal_another_process();
   follow_another_process();
   learn_of_a_death();
+  if (tidemark::shared_fence::negotiate<tidemark::death_guards>()) guard_a_process();
   return guide::result("guide_shared_fence");
 }
 

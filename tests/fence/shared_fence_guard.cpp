@@ -49,6 +49,15 @@ namespace {
 constexpr shared_options guarded{.waiter_slots = 8, .attachments = 6, .patience = 2min, .has_guard = true};
 constexpr shared_options unguarded{.waiter_slots = 8, .attachments = 6, .patience = 2min};
 
+/// Returns false, and says so, where processes may not be killed, or where there are no guards.
+template <class Fence = shared_fence>
+bool can_test() {
+  if (!survives_kills<Fence>()) return false;
+  if (has_guards()) return true;
+  MESSAGE("not tested: this system has no robust lists");
+  return false;
+}
+
 /// For a child: sleeps until it is killed.
 constexpr auto stays = [](auto&) { stay(); };
 
@@ -140,7 +149,7 @@ TYPE_TO_STRING_AS("one", one);
 
 TEST_CASE_TEMPLATE("[A120] a signaller with a guard that is killed is dead for all while the system holds its lock",
                    Kind, several, one) {
-  if (!survives_kills<typename Kind::waiter>()) return;
+  if (!can_test<typename Kind::waiter>()) return;
   const watchdog dog{[] { return std::string{"killed"}; }};
   for (const shared_options& others : {guarded, unguarded}) {
     INFO("others have guards: " << others.has_guard);
@@ -187,7 +196,7 @@ TEST_CASE_TEMPLATE("[A120] a signaller with a guard that is killed is dead for a
 }
 
 TEST_CASE("[A120] without a guard, a signaller that is killed lives for others as long as the system holds its lock") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"without a guard"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
@@ -205,7 +214,7 @@ TEST_CASE("[A120] without a guard, a signaller that is killed lives for others a
 }
 
 TEST_CASE("[A120] a loop and a followed fence are told by a guard that a process is dead, also where they have none") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"loop"}; }};
   CHECK(a_loop_is_told());
   auto made = shared_fence_waiter::create(guarded);
@@ -219,7 +228,7 @@ TEST_CASE("[A120] a loop and a followed fence are told by a guard that a process
 
 TEST_CASE("where the system has no sleep on several words, guards look by themselves") {
 #if defined(SYS_futex_waitv)
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"no sleep on several words"}; }};
   child_process refused{[] {
     if (!refuse(SYS_futex_waitv)) return 77;
@@ -235,7 +244,7 @@ TEST_CASE("where the system has no sleep on several words, guards look by themse
 }
 
 TEST_CASE("all guards of all processes learn of a death") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"all guards"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
@@ -254,7 +263,7 @@ TEST_CASE("all guards of all processes learn of a death") {
 }
 
 TEST_CASE("a guard that learns of a death wakes all who sleep on the same word") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"passed on"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
@@ -281,7 +290,7 @@ TEST_CASE("a guard that learns of a death wakes all who sleep on the same word")
 }
 
 TEST_CASE("[A120] a process of much memory is known to be dead before the system has torn that down") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"much memory"}; }, 10min};
   constexpr std::size_t bytes = std::size_t{512} << 20;
   const auto pages = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES));
@@ -315,6 +324,7 @@ TEST_CASE("[A120] a process of much memory is known to be dead before the system
 }
 
 TEST_CASE("an attachment with a guard that is closed has not died") {
+  if (!has_guards()) return;
   const watchdog dog{[] { return std::string{"closed"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
@@ -344,7 +354,7 @@ TEST_CASE("an attachment with a guard that is closed has not died") {
 }
 
 TEST_CASE("[A120] a process that ends without closing an attachment with a guard, or executes a program, has died") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"ends"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
@@ -361,7 +371,7 @@ TEST_CASE("[A120] a process that ends without closing an attachment with a guard
 }
 
 TEST_CASE("a process with a guard that is stopped is not dead") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"stopped"}; }};
   auto made = shared_fence_waiter::create(guarded);
   REQUIRE(made);
@@ -387,7 +397,7 @@ TEST_CASE("a process with a guard that is stopped is not dead") {
 }
 
 TEST_CASE("a child of a process with a guard may end in whatever way, and that says nothing of its parent") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"children"}; }};
   auto made = shared_fence::create(guarded);
   auto waiter = shared_fence_waiter::open(made.fence.files(), guarded);
@@ -412,22 +422,29 @@ TEST_CASE("a child of a process with a guard may end in whatever way, and that s
   CHECK(waiter.fence.signallers() == shared_signallers::closed);
 }
 
-TEST_CASE("a reader has no guard, and an opening without the system's help is refused") {
+TEST_CASE("a reader has no guard, and where the system has none, an opening is refused and leaves nothing") {
   const watchdog dog{[] { return std::string{"refused"}; }};
-  auto made = shared_fence_waiter::create(guarded);
+  auto made = shared_fence_waiter::create(unguarded);
   REQUIRE(made);
   const auto reader = shared_fence_reader::open(made.fence.files(), guarded);
   CHECK(reader.status == shared_open_status::invalid);
   CHECK(reader.field == shared_field::guard);
-  if (!survives_kills<shared_fence>()) return;  // a child that starts threads
+  CHECK_FALSE(shared_fence_reader::negotiate<death_guards>());
+  constexpr std::array without_guards{enabled_feature{kill_safety::id}};
+  CHECK_FALSE(shared_fence::negotiate<death_guards>(feature_host{without_guards}));
+  // Whether there are guards can be asked before.
+  const auto with = shared_fence::open(made.fence.files(), guarded);
+  CHECK(static_cast<bool>(with) == has_guards());
+  if (!can_test()) return;
   child_process refused{[&] {
     if (!refuse(SYS_set_robust_list, ENOSYS)) return 77;
+    if (has_guards()) return 4;
     const auto opened = shared_fence::open(made.fence.files(), guarded);
     if (opened.status != shared_open_status::refused || opened.field != shared_field::guard) return 1;
     if (opened.error != ENOSYS || opened.fence.is_open()) return 2;
     // It has left nothing.
     const auto without = shared_fence::open(made.fence.files(), unguarded);
-    return without && without.fence.index() == 1 ? 0 : 3;
+    return without && without.fence.index() == 2 ? 0 : 3;
   }};
   const int status = refused.wait();
   if (status == 77) {
@@ -438,7 +455,7 @@ TEST_CASE("a reader has no guard, and an opening without the system's help is re
 }
 
 TEST_CASE("nonsense in the guard words leads to wrong notices at worst") {
-  if (!survives_kills<shared_fence>()) return;
+  if (!can_test()) return;
   const watchdog dog{[] { return std::string{"nonsense"}; }};
   auto made = shared_fence::create(guarded);
   REQUIRE(made);

@@ -111,6 +111,11 @@ struct kill_safety : plain_feature {
   static constexpr feature_id id{0xFFFF0005};
   static constexpr std::string_view name = "kill_safety";
 };
+/// An attachment may have a guard, by which others know of a death at once (shared_fence.hpp).
+struct death_guards : plain_feature {
+  static constexpr feature_id id{0xFFFF0006};
+  static constexpr std::string_view name = "death_guards";
+};
 
 /// A feature that the host has enabled, and the newest version of it that is enabled.
 struct enabled_feature {
@@ -145,7 +150,7 @@ inline constexpr std::array<enabled_feature, sizeof...(Features)> all_enabled{
 
 /// A host that has enabled all features of these headers.
 inline constexpr feature_host every_feature{
-    detail::all_enabled<asymmetric_barriers, signal_logs, rewindable_values, serials_32, kill_safety>};
+    detail::all_enabled<asymmetric_barriers, signal_logs, rewindable_values, serials_32, kill_safety, death_guards>};
 
 /// A feature that a provider has.
 struct offered_feature {

@@ -429,11 +429,13 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   static constexpr bool survives_kills = Platform::double_word::is_always_lock_free;
 
   /// Returns which of the features that `host` has enabled such fences have on this machine: `kill_safety`, unless the
-  /// double word takes a lock, and `asymmetric_barriers`, if the system has the barrier between processes. If it has it
-  /// and yet refuses to register a signaller, each signal of that fence takes the slow path.
+  /// double word takes a lock; `asymmetric_barriers`, if the system has the barrier between processes; and
+  /// `death_guards`, if it has what a guard needs, except for readers. If it has the barrier and yet refuses to register
+  /// a signaller, each signal of that fence takes the slow path.
   static feature_offers offers(const feature_host& host) noexcept {
     feature_offers those;
     if (survives_kills) those.add_if_enabled<kill_safety>(host);
+    if (Rights != shared_rights::look && detail::has_robust_lists()) those.add_if_enabled<death_guards>(host);
     if constexpr (Platform::asymmetric) {
       if (detail::global_barrier::is_available()) those.add_if_enabled<asymmetric_barriers>(host);
     }

@@ -148,6 +148,12 @@ class futexes {
   std::size_t count_ = 0;
 };
 
+/// Returns whether the system knows robust lists.
+inline bool has_robust_lists() noexcept {
+  const errno_keeper kept;
+  return ::syscall(SYS_set_robust_list, nullptr, 0) != 0 && errno == EINVAL;
+}
+
 /// The robust list of a thread, of one word.
 class robust_word {
  public:
