@@ -69,7 +69,7 @@ class outlived_process {
   /// \param then  then(fence) is what it does then
   template <class Then>
   outlived_process(const shared_files& files, const shared_options& options, const Then& then)
-      : notes_{*::new (memory_.here()) notes{}}, process_{[&] {
+      : notes_{*::new(memory_.here()) notes{}}, process_{[&] {
           auto opened = Kind::signaller::open(files, options);
           require(static_cast<bool>(opened), "no attachment");
           notes_.index = opened.fence.index();

@@ -307,12 +307,15 @@ void use_until_over(common& all, Fence& fence, std::uint64_t seed) {
   random_numbers random{seed};
   while (all.is_over == 0) timed(all, [&] { use(fence, random); });
 }
-/// Opens attachments, uses each for a moment, and closes it.
+/// Opens attachments, half of them with guards where there are some, uses each for a moment, and closes it.
 template <class Fence>
 void open_until_over(common& all, const shared_files& files, std::uint64_t seed) {
   random_numbers random{seed};
+  shared_options chosen = options;
+  const bool may_have_guards = static_cast<bool>(Fence::template negotiate<death_guards>());
   while (all.is_over == 0) {
-    auto opened = Fence::open(files, options);
+    chosen.has_guard = may_have_guards && random.below(2U) == 0;
+    auto opened = Fence::open(files, chosen);
     ++(opened ? all.opened : all.refused);
     for (std::uint64_t calls = random.below(30U); opened && calls != 0; --calls) {
       timed(all, [&] { use(opened.fence, random); });

@@ -13,9 +13,7 @@
 namespace testing {
 
 /// Whether the system has what a guard needs.
-inline bool has_guards() {
-  return static_cast<bool>(tidemark::shared_fence::negotiate<tidemark::death_guards>());
-}
+inline bool has_guards() { return static_cast<bool>(tidemark::shared_fence::negotiate<tidemark::death_guards>()); }
 
 /// Those of an attachment's fence, which it must have mapped for writing.
 template <class Fence>

@@ -146,12 +146,11 @@ struct shared_options {
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
   shared_modes modes{};        ///< Who may open files that are made.
   shared_observer observer{};  ///< Whom the attachment tells what happens to it.
-  /// Whether the attachment has a guard: a thread that ends with it, and takes no signals of the program. If its process
-  /// is killed, others know that before the kernel has torn down its memory; and this process learns so of the death of
-  /// others that have a guard. Opening is `refused` with the field `guard` if the system gives no such thread. A reader
-  /// has none: `invalid`. Whoever is killed may raise the value for a moment more, until all its threads have stopped:
-  /// so the value may rise behind a `lost`. A program that ends by the end of its last thread must close the attachment
-  /// before.
+  /// Whether the attachment has a guard: a thread that ends with it, and takes no signals of the program. If this
+  /// process is killed, others know that before the kernel has torn down its memory; and this process learns so of the
+  /// death of others that have a guard. Opening is `refused` with the field `guard` if the system gives no such thread.
+  /// A reader has none: `invalid`. Threads of a process that was killed may run for a moment more, so the value may
+  /// rise behind a `lost`. A program that ends only because its last thread ends must close the attachment before.
   bool has_guard = false;
   /// How many nanoseconds a waiter may look at the value before it sleeps; see fence_options.
   static constexpr std::uint32_t max_spin_ns = 200'000;
@@ -429,9 +428,9 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   static constexpr bool survives_kills = Platform::double_word::is_always_lock_free;
 
   /// Returns which of the features that `host` has enabled such fences have on this machine: `kill_safety`, unless the
-  /// double word takes a lock; `asymmetric_barriers`, if the system has the barrier between processes; and
-  /// `death_guards`, if it has what a guard needs, except for readers. If it has the barrier and yet refuses to register
-  /// a signaller, each signal of that fence takes the slow path.
+  /// double word takes a lock; `asymmetric_barriers`, if the system has the barrier between processes; and, except for
+  /// readers, `death_guards`, if it has what a guard needs. If it has the barrier and yet refuses to register a
+  /// signaller, each signal of that fence takes the slow path.
   static feature_offers offers(const feature_host& host) noexcept {
     feature_offers those;
     if (survives_kills) those.add_if_enabled<kill_safety>(host);

@@ -116,9 +116,8 @@ struct stand {
   /// What the kernel does when that thread ends.
   void notice(unsigned who) {
     std::uint32_t before = (who + 5) | guard_word::has_sleepers;
-    in_waiters.records[index[who]].guard.compare_exchange_strong(before,
-                                                                 guard_word::has_sleepers | guard_word::has_ended,
-                                                                 std::memory_order_relaxed, std::memory_order_relaxed);
+    in_waiters.records[index[who]].guard.compare_exchange_strong(
+        before, guard_word::has_sleepers | guard_word::has_ended, std::memory_order_relaxed, std::memory_order_relaxed);
   }
   bool is_used(std::uint32_t which) { return in_waiters.records[which].state.load(std::memory_order_relaxed) != 0; }
 };

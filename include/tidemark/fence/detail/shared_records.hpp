@@ -23,9 +23,9 @@
 // A signaller is alive if its byte is locked and the record has the same incarnation as the signaller's own word. So
 // nobody who may write only the waiters' file can pretend in the values' file that a signaller has ended.
 //
-// An attachment may have a guard thread (shared_guard.hpp). Then the kernel writes into the record that it is dead, long
-// before it gives up the lock of the byte. Others take it for dead at once, but nobody cleans up behind it without the
-// byte: other threads of the dead process may run for a moment.
+// An attachment may have a guard thread (shared_guard.hpp). Then the kernel writes a notice into the record when the
+// process dies, before it gives up the lock of the byte. Others take the attachment for dead at once, but nobody cleans
+// up behind it without the byte: other threads of the dead process may run for a moment.
 //
 // Invariant: what byte i protects is touched by one thread at a time. Zero is a harmless state of every word.
 //
