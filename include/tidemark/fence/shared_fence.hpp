@@ -357,6 +357,7 @@ class guarded_place {
   std::uint32_t index() const noexcept { return segment_->index(); }
   auto& guard(std::uint32_t index) const noexcept { return segment_->guard(index); }
   std::uint32_t guard_value(std::uint32_t index) const noexcept { return segment_->guard_value(index); }
+  std::uint64_t incarnation(std::uint32_t index) const noexcept { return segment_->note_of(index).incarnation; }
   void set_guard(std::uint32_t thread) const noexcept { segment_->set_guard(thread); }
 
   void tell(std::uint64_t dead) const noexcept {

@@ -388,8 +388,28 @@ struct guarded_one_closes : model::suite<2>, stand {
   void after() { MODEL_REQUIRE(state(1) == signallers::closed); }
 };
 
-/// A guard tells of a notice once, and ends when it is stopped.
-struct told_once : model::suite<3>, stand {
+/// Whoever finds a guard finds the attachment that it is of, also where a dead one had the number before.
+struct guard_comes : model::suite<2>, stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    guard(0);
+    notice(0);
+    die(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(attach(2));
+      guard(2);
+    } else if ((tidemark::detail::guard_in(in_waiters, index[0]) & guard_word::thread) == 2 + 5) {
+      MODEL_REQUIRE(slots[index[0]].load() == 3);
+      MODEL_REQUIRE(tidemark::detail::note_in(in_waiters, index[0]).incarnation == 12);
+    }
+  }
+};
+
+/// A guard, in steps.
+struct guard_stand : stand {
   struct place {
     stand& of;
     unsigned times = 0;
@@ -397,6 +417,9 @@ struct told_once : model::suite<3>, stand {
     std::uint32_t count() const { return most; }
     std::uint32_t index() const { return of.index[1]; }
     std::uint32_t guard_value(std::uint32_t which) const { return tidemark::detail::guard_in(of.in_waiters, which); }
+    std::uint64_t incarnation(std::uint32_t which) const {
+      return tidemark::detail::note_in(of.in_waiters, which).incarnation;
+    }
     void tell(std::uint64_t dead) {
       MODEL_REQUIRE(dead == std::uint64_t{1} << of.index[0]);
       ++times;
@@ -404,7 +427,10 @@ struct told_once : model::suite<3>, stand {
   };
   place tells{*this};
   tidemark::detail::guard_turns<platform, place> turns{tells};
+};
 
+/// A guard tells of a notice once, and ends when it is stopped.
+struct told_once : model::suite<3>, guard_stand {
   void before() {
     MODEL_REQUIRE(attach(1));
     MODEL_REQUIRE(attach(0));
@@ -426,6 +452,33 @@ struct told_once : model::suite<3>, stand {
     turns.turn();
     turns.turn();
     MODEL_REQUIRE(tells.times == 1);
+  }
+};
+
+/// Another attachment with a guard takes the number of one that was killed, and is killed, too, before the guard has
+/// looked again or after that. It tells of both.
+struct told_of_both : model::suite<2>, guard_stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    guard(0);
+    notice(0);
+    turns.turn();
+    MODEL_REQUIRE(tells.times == 1);
+    die(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      MODEL_REQUIRE(attach(2));
+      guard(2);
+      notice(2);
+    } else {
+      turns.turn();
+    }
+  }
+  void after() {
+    turns.turn();
+    MODEL_REQUIRE(tells.times == 2);
   }
 };
 
@@ -459,7 +512,9 @@ int main(int argc, char** argv) {
       model::make_check<guarded_one_dies, "guarded_one_dies">(),
       model::make_check<guarded_one_is_followed, "guarded_one_is_followed">(),
       model::make_check<guarded_one_closes, "guarded_one_closes">(),
+      model::make_check<guard_comes, "guard_comes">(),
       model::make_check<told_once, "told_once">(),
+      model::make_check<told_of_both, "told_of_both">(),
       model::make_check<one_is_due, "one_is_due">(),
   };
   return model::run(argc, argv, checks);

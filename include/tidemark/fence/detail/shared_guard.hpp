@@ -66,6 +66,7 @@ namespace tidemark::detail {
 ///   count()          how many attachments there can be, at most most_attachments
 ///   index()          the guard's own one
 ///   guard_value(i)   what stands in the guard word of an attachment
+///   incarnation(i)   which attachment has that number; 0 if none
 ///   tell(dead)       passes on that these have died, a bit for each
 template <platform Platform, class Place>
 class guard_turns {
@@ -75,16 +76,18 @@ class guard_turns {
   guard_turns(const guard_turns&) = delete;
   guard_turns& operator=(const guard_turns&) = delete;
 
-  /// Looks at all words, and tells of the notices that were not there at the last turn.
+  /// Looks at all words, and tells of each notice once.
   void turn() noexcept {
     std::uint64_t dead = 0;
     for (std::uint32_t index = 0; index < place_.count(); ++index) {
       seen_[index] = place_.guard_value(index);
       if (index == place_.index() || (seen_[index] & guard_word::has_ended) == 0) continue;
-      dead |= std::uint64_t{1} << index;
+      // Another attachment may have got the number since the last turn, and have died, too.
+      const std::uint64_t whose = place_.incarnation(index);
+      if (whose == 0) continue;  // somebody cleans up behind it
+      if (std::exchange(told_[index], whose) != whose) dead |= std::uint64_t{1} << index;
     }
-    const std::uint64_t are_new = dead & ~std::exchange(known_, dead);
-    if (are_new != 0) place_.tell(are_new);
+    if (dead != 0) place_.tell(dead);
   }
   /// Returns what stood in a word at the last turn.
   std::uint32_t seen(std::uint32_t index) const noexcept { return seen_[index]; }
@@ -105,7 +108,7 @@ class guard_turns {
  private:
   Place& place_;
   std::array<std::uint32_t, most_attachments> seen_{};
-  std::uint64_t known_ = 0;  // those of which it has told
+  std::array<std::uint64_t, most_attachments> told_{};  // the last incarnations of which it has told
   typename Platform::park_word stop_{0};
 };
 
@@ -160,8 +163,8 @@ class robust_word {
   explicit robust_word(const std::atomic<std::uint32_t>& word) noexcept {
     node_.next = &head_.list;
     head_.list.next = &node_;
-    head_.futex_offset = static_cast<long>(reinterpret_cast<std::uintptr_t>(&word)) -
-                         static_cast<long>(reinterpret_cast<std::uintptr_t>(&node_));
+    head_.futex_offset =
+        static_cast<long>(reinterpret_cast<std::uintptr_t>(&word) - reinterpret_cast<std::uintptr_t>(&node_));
     head_.list_op_pending = nullptr;
   }
   robust_word(const robust_word&) = delete;

@@ -155,7 +155,8 @@ inline void keep_program_order() noexcept {
 template <platform Platform, std::size_t Most>
 std::uint32_t guard_in(const segment_words<Platform, Most>& words, std::uint32_t index) noexcept {
   // (CL11): acquire, pairs with (CL12): whoever no longer finds the notice, because somebody has cleaned up, no longer
-  // finds the incarnation either. Not stronger: the notice itself orders nothing.
+  // finds the incarnation either. And with (CL13), which the kernel's exchange hands on: whoever finds the notice finds
+  // the incarnation that it is of. Not stronger: nobody compares two words.
   return words.records[index].guard.load(std::memory_order_acquire);
 }
 /// Returns whether the kernel has said so, or a neighbour that writes nonsense.
@@ -259,8 +260,8 @@ class segment_records {
   void set_guard(std::uint32_t index, std::uint32_t thread) noexcept {
     const std::uint32_t value = thread == 0 ? 0 : thread | guard_word::has_sleepers;
     keep_program_order();
-    // (CL13): relaxed alone: only the end of this thread looks for it.
-    words_.records[index].guard.store(value, std::memory_order_relaxed);
+    // (CL13): release, pairs with (CL11). Not stronger: the kernel looks for it when this thread has ended.
+    words_.records[index].guard.store(value, std::memory_order_release);
     keep_program_order();
   }
 
