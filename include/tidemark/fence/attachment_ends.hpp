@@ -15,7 +15,8 @@
 //
 // It is told by the kernel when that closes the files of the process, so it needs no number of a process, and no
 // connection. It comes for each file of the fence that is closed: also for one that nobody was attached by, such as
-// shared_files. So it says that somebody may have ended; who is there, for_each_attachment() and signallers() say.
+// shared_files. So it says that somebody may have ended; who is there, for_each_attachment() and signallers() say. A
+// guard that learns of a death (shared_options::has_guard) opens and closes the file, so that it is told at once.
 //
 // It tells nothing of attachments that ended before it was made. So ask once, behind that, who is there.
 //
