@@ -15,7 +15,11 @@ namespace testing {
 class watchdog::watcher {
  public:
   watcher(description describe, std::chrono::seconds limit)
-      : describe_{std::move(describe)}, limit_{limit}, thread_{[this] { watch(); }} {}
+      : describe_{std::move(describe)}, limit_{limit}, thread_{[this] { watch(); }} {
+    // A thread that begins has locks of AddressSanitizer, which the child of a fork would find locked for ever.
+    std::unique_lock lock{guard_};
+    changed_.wait(lock, [this] { return is_watching_; });
+  }
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
 
@@ -31,6 +35,8 @@ class watchdog::watcher {
  private:
   void watch() {
     std::unique_lock lock{guard_};
+    is_watching_ = true;
+    changed_.notify_one();
     if (changed_.wait_for(lock, limit_, [this] { return called_off_; })) return;
     std::fprintf(stderr, "watchdog: no end after %lld s: %s\n", static_cast<long long>(limit_.count()),
                  describe_().c_str());
@@ -40,6 +46,7 @@ class watchdog::watcher {
 
   std::mutex guard_;
   std::condition_variable changed_;
+  bool is_watching_ = false;
   bool called_off_ = false;
   description describe_;
   std::chrono::seconds limit_;
