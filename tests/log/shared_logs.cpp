@@ -241,6 +241,7 @@ TEST_CASE(
   }};
   shared_files files;
   REQUIRE(shared_files::receive(files, sockets[0]));
+  CHECK(shared_logs::open(files, some).field == shared_field::rights);  // they were sent for reading
   auto opened = shared_logs_reader::open(files, some);
   REQUIRE(opened);
   std::uint64_t next = 0;  // nothing is known before the first entry
