@@ -406,6 +406,78 @@ TEST_CASE("[A92] entries that a reader has seen, and not read, are counted when 
   CHECK(reader.read(0, one).lost == 0);
 }
 
+TEST_CASE("[A92] a queue that is made anew with the same number is read, behind the rest of the one before") {
+  auto logs = made_logs();
+  auto reader = reader_of(logs);
+  std::array<fence_log_entry, 16> buffer;
+  producer first{logs.take(first_queue, signals, 8), signals};
+  first.append(1, 5);
+  reader.look();
+  REQUIRE(reader.logs() == 1);
+  CHECK(read_all(reader).values == from_to(1, 5));
+  first.append(6, 7);
+  // The first 2 of 10 are overwritten.
+  producer second{logs.take(first_queue, signals, 8), signals};
+  second.append(1, 10);
+  reader.look();
+  REQUIRE(reader.logs() == 1);
+  CHECK(reader.read(0, buffer).entries.size() == 2);
+  CHECK(reader.has_new(0));
+  const auto found = reader.read(0, buffer);
+  CHECK(found.entries.size() == 8);
+  CHECK(found.lost == 0);
+  CHECK(found.first_sequence == 2);
+  CHECK_FALSE(reader.has_new(0));
+  // All of them were destroyed; a record is left for one more.
+  CHECK(logs.give_back(first_queue));
+  producer third{logs.take(first_queue, signals, 8), signals};
+  third.append(1, 2);
+  reader.look();
+  CHECK(reader.read(0, buffer).entries.size() == 2);
+}
+
+TEST_CASE("[A92] of a queue that was made anew in the memory of the one before, what that one lost is told first") {
+  auto logs = made_logs({.logs = 1, .bytes = 16 * 1024});
+  auto reader = reader_of(logs, {.logs = 1, .bytes = 16 * 1024});
+  producer first{logs.take(first_queue, signals, 8), signals};
+  first.append(1, 5);
+  reader.look();
+  CHECK(logs.give_back(first_queue));
+  producer second{logs.take(first_queue, signals, 8), signals};
+  second.append(1, 3);
+  reader.look();
+  REQUIRE(reader.logs() == 1);
+  std::array<fence_log_entry, 16> buffer;
+  const auto lost = reader.read(0, buffer);
+  CHECK(lost.entries.empty());
+  CHECK(lost.lost == 5);
+  CHECK(lost.first_sequence == 5);
+  const auto found = reader.read(0, buffer);
+  CHECK(found.entries.size() == 3);
+  CHECK(found.lost == 0);
+  CHECK(found.first_sequence == 0);
+}
+
+TEST_CASE("logs that nobody reads keep no room for others when their memory is used again") {
+  auto logs = made_logs({.logs = 2, .bytes = 16 * 1024});
+  auto reader = reader_of(logs, {.logs = 2, .bytes = 16 * 1024});
+  for (std::uint32_t round = 1; round <= 10; ++round) {
+    producer unread{logs.take(queue_id{100 + round}, fence_log_type::verbose, 8), fence_log_type::verbose};
+    unread.append(1, 3);
+    producer read{logs.take(queue_id{round}, signals, 8), signals};
+    read.append(1, 3);
+    reader.look();
+    std::optional<std::size_t> number;
+    for (std::size_t i = 0; i < reader.logs(); ++i) {
+      if (reader.at(i).queue == queue_id{round}) number = i;
+    }
+    REQUIRE(number);
+    CHECK(read_all(reader, *number).values == from_to(1, 3));
+    CHECK(logs.give_back(queue_id{100 + round}));
+    CHECK(logs.give_back(queue_id{round}));
+  }
+}
+
 TEST_CASE("[A85] the next process goes on in the same memory, and what the last one has logged can still be read") {
   const watchdog dog{[] { return std::string{"the next process"}; }, 5min};
   shared_files files;

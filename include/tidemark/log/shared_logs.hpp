@@ -165,7 +165,8 @@ shared_logs_result<Logs> open_logs(const shared_logs_options& options, const Ope
 }  // namespace detail
 
 /// The logs of this process's queues, in memory that other processes can read; see the head of this file. It belongs to
-/// the owner of the queues, one thread at a time. It may be moved. The queues must be destroyed before it is closed.
+/// the owner of the queues, one thread at a time. It may be moved. Before it is closed, the queues must be destroyed, and
+/// so must all of this process that reads or reserves their entries: a log_collector that has them, for example.
 template <platform Platform = native_platform>
 class basic_shared_logs {
  public:
@@ -218,7 +219,8 @@ class basic_shared_logs {
 
   /// Returns memory for a log, for the queue's set_log(), which then returns true; or none if there is none left.
   /// Allocates nothing. Asserts that the log can have so many entries, 2 to 2^31 - 1. Otherwise there is none.
-  /// \param queue    the queue, by the number that this process has for it
+  /// \param queue    the queue, by the number that this process has for it. Two queues at the same time have two; one
+  ///                 that is made when another is destroyed may have its number
   /// \param type     of the log
   /// \param entries  how many the log has
   [[nodiscard]] place take(queue_id queue, fence_log_type type, std::size_t entries = 84) noexcept {
@@ -300,8 +302,9 @@ class basic_shared_logs_reader {
 
   // ---- the logs. A log_collector calls these functions, if it has the reader.
 
-  /// Looks for logs that were made since the last call. The numbers of the logs may be others afterwards. Allocates
-  /// nothing. Progress: wait-free, a load for each log that there can be.
+  /// Looks for logs that were made since the last call, and forgets those whose memory is used again, once they were
+  /// read or others need their room. The numbers of the logs may be others afterwards. Allocates nothing. Progress:
+  /// wait-free; a load for each log that there can be, and for each log that is new some more.
   void look() noexcept { state_->directory->look(); }
   /// Returns how many logs there are, of queues and of processes one after the other.
   [[nodiscard]] std::size_t logs() const noexcept { return state_->directory->logs(); }
@@ -313,7 +316,8 @@ class basic_shared_logs_reader {
   /// Copies the next entries of a log into `buffer`, at most as many as fit, and returns them as ring_log_reader does,
   /// by the numbers of this process; goes on where the log was replaced. What the queue has written to other logs in
   /// between counts as lost. If the memory is used again for another log, what was not read counts as lost, as far as
-  /// this reader has seen the old one. Asserts as at() does. Otherwise returns an empty batch. Progress: wait-free.
+  /// this reader has seen the old one. Where a queue was made anew with the same number, the numbers of the entries
+  /// begin anew. Asserts as at() does. Otherwise returns an empty batch. Progress: wait-free.
   [[nodiscard]] batch read(std::size_t number, std::span<fence_log_entry> buffer) noexcept {
     return state_->directory->read(number, buffer);
   }

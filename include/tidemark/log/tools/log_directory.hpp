@@ -37,6 +37,7 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../../platform/assert.hpp"
@@ -279,15 +280,22 @@ class log_directory_reader {
   }
 
   /// Looks for logs that were made since the last call, and forgets those whose memory is used again and that have no
-  /// next log. The numbers of the logs may be others afterwards. Progress: wait-free, a load for each record.
+  /// next log. Such a log stays until it was read, or until there is no room for another one: then what it has lost is
+  /// not told. The numbers of the logs may be others afterwards. Progress: wait-free; a load for each record, and for
+  /// each log that is new some more.
   void look() noexcept {
     std::erase_if(logs_, [this](const followed& one) {
-      return one.is_gone || (!is_there(one) && one.seen_end <= one.reader.next_sequence() && !next_of(one));
+      return one.is_gone || (one.seen_end <= one.reader.next_sequence() && is_past(one));
     });
+    bool has_made_room = false;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       // (LD6): relaxed alone, a hint: look() of the record decides.
       const std::uint64_t made = records_[i].made.load(std::memory_order_relaxed);
-      if (made == 0 || made == seen_[i] || logs_.size() == logs_.capacity()) continue;
+      if (made == 0 || made == seen_[i]) continue;
+      if (logs_.size() == logs_.capacity()) {
+        if (!std::exchange(has_made_room, true)) std::erase_if(logs_, [this](const auto& one) { return is_past(one); });
+        if (logs_.size() == logs_.capacity()) continue;
+      }
       if (begin(i)) seen_[i] = made;
     }
   }
@@ -308,12 +316,13 @@ class log_directory_reader {
     if (!is_one(number)) return false;
     const followed& one = logs_[number];
     if (one.is_gone) return false;
-    return one.reader.has_new() || !is_there(one) || (one.reader.next_log() && next_of(one));
+    return one.reader.has_new() || !is_there(one) || (is_over(one) && next_of(one));
   }
 
   /// Copies the next entries of a log into `buffer`, at most as many as fit, and returns them, as ring_log_reader does,
   /// with the numbers of this process. Where the log was replaced, it goes on in the next one that is in the directory;
-  /// what the queue has written elsewhere in between counts as lost. Where its memory is used again, what was not read
+  /// what the queue has written elsewhere in between counts as lost. Where the queue was made anew, the numbers of the
+  /// entries begin anew, with the oldest one that can still be read. Where its memory is used again, what was not read
   /// counts as lost: up to the next log, or if there is none, as far as this reader has seen that log. Asserts that the
   /// number is less than logs(). Otherwise returns an empty batch. Progress: wait-free.
   [[nodiscard]] batch read(std::size_t number, std::span<fence_log_entry> buffer) noexcept {
@@ -329,13 +338,16 @@ class log_directory_reader {
         const std::uint64_t first = before.next_sequence();
         one.reader = before;
         found = {buffer.first(0), 0, first};
-        if (go_on(one) != step::none) continue;
-        one.is_gone = true;
-        if (one.seen_end > first) found = {buffer.first(0), one.seen_end - first, one.seen_end};
-        break;
+        const std::uint64_t unread = one.seen_end > first ? one.seen_end - first : 0;
+        const step next = go_on(one);
+        if (next == step::done || next == step::changed) continue;
+        one.is_gone = next == step::none;
+        found = {buffer.first(0), unread, first + unread};
+        if (one.is_gone || unread != 0) break;
+        continue;
       }
       one.seen_end = end;
-      if (!found.entries.empty() || found.lost != 0 || !one.reader.next_log()) break;
+      if (!found.entries.empty() || found.lost != 0 || !is_over(one)) break;
       if (go_on(one) == step::none) break;
     }
     translate(one.key.type, found.entries);
@@ -363,6 +375,7 @@ class log_directory_reader {
     std::uint64_t number;
     reader_type reader;
     std::uint64_t seen_end;  // of the log, as far as a look has found it still there
+    std::uint64_t newest;    // the number of the newest log of these that was found, or less
     bool is_gone = false;
   };
 
@@ -373,6 +386,11 @@ class log_directory_reader {
     return number < logs_.size();
   }
   bool is_there(const followed& one) const noexcept { return records_[one.record].is_still(one.number); }
+  /// Returns whether its memory is used again, and there is no next log.
+  bool is_past(const followed& one) const noexcept { return !is_there(one) && !next_of(one); }
+  /// Returns whether nothing is appended to it any more, once nothing more can be read. Of a queue that was destroyed
+  /// and made anew, only the newer log says so.
+  static bool is_over(const followed& one) noexcept { return one.newest > one.number || one.reader.next_log(); }
 
   /// Returns the memory of a log; none if what the note says is impossible.
   std::span<const std::byte> memory_of(const log_note& note) const noexcept {
@@ -388,7 +406,10 @@ class log_directory_reader {
     const log_key key = key_of(*found);
     const auto next = std::lower_bound(logs_.begin(), logs_.end(), key,
                                        [](const followed& one, const log_key& other) { return one.key < other; });
-    if (next != logs_.end() && next->key == key) return true;
+    if (next != logs_.end() && next->key == key) {
+      next->newest = (std::max)(next->newest, found->number);
+      return true;
+    }
     const std::optional<std::size_t> oldest = oldest_of(key, 0);
     if (!oldest) return false;
     const record_type& record = records_[*oldest];
@@ -398,7 +419,8 @@ class log_directory_reader {
     if (!opened) return record.is_still(note->number);
     const std::uint64_t end = opened.reader->end_sequence();
     if (!record.is_still(note->number)) return false;
-    logs_.insert(next, followed{key, note->process, *oldest, note->number, *opened.reader, end});
+    const std::uint64_t newest = (std::max)(found->number, note->number);
+    logs_.insert(next, followed{key, note->process, *oldest, note->number, *opened.reader, end, newest});
     return true;
   }
 
@@ -424,6 +446,7 @@ class log_directory_reader {
 
   enum class step : unsigned char {
     done,
+    anew,     ///< The next log is of a queue that was made anew with the same number.
     none,     ///< There is no next log.
     changed,  ///< Its memory was used again meanwhile: look once more.
   };
@@ -434,7 +457,15 @@ class log_directory_reader {
     const std::optional<log_note> note = records_[*record].look();
     if (!note || note->number <= one.number || key_of(*note) != one.key) return step::changed;
     const reader_type before = one.reader;
-    const log_fault fault = one.reader.follow(memory_of(*note));
+    log_fault fault = one.reader.follow(memory_of(*note));
+    // The next log of the same queue does not begin before the end of this one.
+    const bool is_anew =
+        fault == log_fault::not_next || (fault == log_fault::none && one.reader.next_sequence() < one.seen_end);
+    if (is_anew) {
+      const auto opened = reader_type::open(memory_of(*note), note->type);
+      fault = opened.fault;
+      if (opened) one.reader = *opened.reader;
+    }
     const std::uint64_t end = fault == log_fault::none ? one.reader.end_sequence() : 0;
     if (const bool is_still = records_[*record].is_still(note->number); fault != log_fault::none || !is_still) {
       one.reader = before;
@@ -443,7 +474,7 @@ class log_directory_reader {
     one.record = *record;
     one.number = note->number;
     one.seen_end = end;
-    return step::done;
+    return is_anew ? step::anew : step::done;
   }
 
   /// Entries by the numbers of this process. What an entry of a log of waits, or of signals, is, is known.
