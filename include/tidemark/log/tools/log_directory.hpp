@@ -135,6 +135,7 @@ class log_directory {
   log_directory(std::span<record_type> records, std::span<std::byte> memory, std::uint64_t writer,
                 std::uint32_t process)
       : records_{records}, memory_{memory}, writer_{writer}, process_{process}, kept_(records.size()) {
+    by_offset_.reserve(records.size());
     for (std::size_t i = 0; i < records.size(); ++i) take_over(i);
   }
 
@@ -152,6 +153,7 @@ class log_directory {
     }
     kept& one = kept_[found->record];
     one = {.number = ++newest_, .offset = found->offset, .bytes = bytes, .queue = queue};
+    note_memory(found->record);
     record_type& to = records_[found->record];
     to.withdraw();
     to.put({one.number, one.offset, one.bytes, queue, static_cast<std::uint32_t>(type), writer_, process_});
@@ -203,6 +205,14 @@ class log_directory {
                     .bytes = as_integer<std::size_t>(left->bytes),
                     .queue = left->queue,
                     .may_be_used_again = true};
+    note_memory(index);
+  }
+  /// Of a record that has got memory.
+  void note_memory(std::size_t index) noexcept {
+    const auto at =
+        std::upper_bound(by_offset_.begin(), by_offset_.end(), kept_[index].offset,
+                         [this](std::size_t offset, std::size_t one) { return offset < kept_[one].offset; });
+    by_offset_.insert(at, index);
   }
 
   template <class Condition>
@@ -221,19 +231,15 @@ class log_directory {
     const auto is_free = [&](const kept& one) { return one.number == 0 || (from_old && one.may_be_used_again); };
     const auto record = std::find_if(kept_.begin(), kept_.end(), is_free);
     if (record == kept_.end()) return std::nullopt;
-    const auto fits_at = [&](std::size_t offset) {
-      if (offset > memory_.size() || memory_.size() - offset < bytes) return false;
-      return std::none_of(kept_.begin(), kept_.end(), [&](const kept& one) {
-        return !is_free(one) && one.offset < offset + bytes && offset < one.offset + one.bytes;
-      });
-    };
-    const auto index = static_cast<std::size_t>(record - kept_.begin());
-    if (fits_at(0)) return room{index, 0};
-    for (const kept& one : kept_) {
-      const std::size_t behind = rounded(one.offset + one.bytes);
-      if (!is_free(one) && fits_at(behind)) return room{index, behind};
+    std::size_t offset = 0;
+    for (const std::size_t index : by_offset_) {
+      const kept& one = kept_[index];
+      if (is_free(one)) continue;
+      if (offset + bytes <= one.offset) break;
+      offset = (std::max)(offset, rounded(one.offset + one.bytes));
     }
-    return std::nullopt;
+    if (offset > memory_.size() || memory_.size() - offset < bytes) return std::nullopt;
+    return room{static_cast<std::size_t>(record - kept_.begin()), offset};
   }
 
   void forget_oldest() noexcept {
@@ -243,7 +249,9 @@ class log_directory {
       if (oldest == nullptr || one.number < oldest->number) oldest = &one;
     }
     if (oldest == nullptr) return;
-    records_[static_cast<std::size_t>(oldest - kept_.data())].withdraw();
+    const auto index = static_cast<std::size_t>(oldest - kept_.data());
+    records_[index].withdraw();
+    std::erase(by_offset_, index);
     *oldest = {};
   }
 
@@ -253,6 +261,7 @@ class log_directory {
   std::uint32_t process_;
   std::uint64_t newest_ = 0;
   std::vector<kept> kept_;
+  std::vector<std::size_t> by_offset_;  // the records that have memory
 };
 
 /// Reads the logs of a directory that another process writes. For one thread at a time. It writes nothing there. All
