@@ -39,7 +39,7 @@ enum class engine_id : std::uint32_t {};
 
 /// What the numbers in another process's logs are here: each process numbers its queues and fences by itself. Its queue
 /// n is `queues` + n here, and its fence n is `fences` + n. A number from `count` on becomes the greatest one, so that
-/// no process uses the numbers that are kept for another one, whatever it writes.
+/// no process uses the numbers that are kept for another one, whatever it writes. Keep these ranges apart.
 struct process_numbers {
   std::uint32_t queues = 0;
   std::uint32_t fences = 0;

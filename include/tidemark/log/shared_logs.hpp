@@ -273,7 +273,7 @@ class basic_shared_logs {
 };
 
 /// Reads the logs of another process's queues; see the head of this file. It maps the memory for reading alone, takes
-/// no place in it, and nobody waits for it. It may be moved while no collector has it. For one thread at a time.
+/// no place in it, and nobody waits for it. It may be moved, also while a collector has it. For one thread at a time.
 template <platform Platform = native_platform>
 class basic_shared_logs_reader {
  public:

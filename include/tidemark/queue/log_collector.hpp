@@ -16,7 +16,7 @@
 // One round:
 //
 //   1. The collector asks each log, also those of queued events and of work, whether it has something new. That takes
-//      two loads at most.
+//      two loads at most, and a few more for logs of other processes.
 //   2. If any has, one heavy barrier makes visible what was appended to it since. If none has, the round ends here.
 //      On a symmetric platform, and where the system refuses it, the barrier has no effect: what it would have made
 //      visible may be found only by a later round.

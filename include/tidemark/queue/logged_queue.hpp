@@ -118,7 +118,8 @@ class logged_queue {
     return recorder_.log(type).replace(memory, at);
   }
   /// The same at a place that a directory of logs has given out, so that readers of other processes find the log there
-  /// (log/shared_logs.hpp). Returns false, and the old log goes on, where the directory had none to give.
+  /// (log/shared_logs.hpp). Returns false, and the old log goes on, where the directory had none to give. The directory
+  /// must outlive the queue, its readers and what reserves entries.
   bool set_log(fence_log_type type, const typename basic_queue_log<Platform>::place& at)
     requires(has_logs)
   {
