@@ -288,6 +288,7 @@ TEST_CASE("[A85] who opens logs with other numbers, or what is none, is refused 
   CHECK(refused({.logs = 4097, .bytes = few.bytes}) == shared_field::options);
   CHECK(refused({.logs = 4, .bytes = few.bytes + 8}) == shared_field::value_bytes);
   CHECK(shared_logs::create({.logs = 4, .bytes = 1U << 30}).field == shared_field::value_bytes);
+  CHECK(shared_logs::create({.logs = 4, .bytes = 0}).field == shared_field::value_bytes);
   auto fence = shared_fence::create();
   REQUIRE(fence);
   CHECK(shared_logs_reader::open(fence.fence.files(), few).field == shared_field::value_kind);

@@ -69,7 +69,7 @@ namespace tidemark {
 /// The choices of shared logs. All who open them must agree on the first two: a difference is told by its field.
 struct shared_logs_options {
   std::uint32_t logs = 64;            ///< How many logs there can be (the field `options`), 1 to 4096.
-  std::uint32_t bytes = 1024 * 1024;  ///< The memory of all of them (the field `value_bytes`), a multiple of 64.
+  std::uint32_t bytes = 1024 * 1024;  ///< The memory of all of them (the field `value_bytes`), a multiple of 64, not 0.
   std::string_view label{};           ///< The name of the process, for people: 24 characters of it are kept.
   /// How long opening waits for others who open or close under the same name. One of them may be stopped.
   std::chrono::nanoseconds patience = std::chrono::seconds{1};
@@ -148,7 +148,7 @@ shared_logs_result<Logs> open_logs(const shared_logs_options& options, const Ope
   shared_logs_result<Logs> made;
   open_result found = opened();
   if (options.logs == 0 || options.logs > 4096) found = differs_in(segment_field::options);
-  if (options.bytes % cache_line != 0) found = differs_in(segment_field::value_bytes);
+  if (options.bytes == 0 || options.bytes % cache_line != 0) found = differs_in(segment_field::value_bytes);
   std::unique_ptr<State> state;
   if (found) {
     state = std::make_unique<State>(options);
@@ -165,8 +165,8 @@ shared_logs_result<Logs> open_logs(const shared_logs_options& options, const Ope
 }  // namespace detail
 
 /// The logs of this process's queues, in memory that other processes can read; see the head of this file. It belongs to
-/// the owner of the queues, one thread at a time. It may be moved. Before it is closed, the queues must be destroyed, and
-/// so must all of this process that reads or reserves their entries: a log_collector that has them, for example.
+/// the owner of the queues, one thread at a time. It may be moved. Before it is closed, the queues must be destroyed,
+/// and so must all of this process that reads or reserves their entries: a log_collector that has them, for example.
 template <platform Platform = native_platform>
 class basic_shared_logs {
  public:
