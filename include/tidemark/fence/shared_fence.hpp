@@ -39,8 +39,8 @@
 // Guards. An attachment that was opened with `has_guard` has a thread, by which others take it for dead within
 // milliseconds of its kill, however much memory it has. Of that death, attachments with a guard learn at once, and with
 // them all who sleep for the fence in their processes. One such attachment suffices, and each attachment_ends in any
-// process learns of it, too. Others find it when they look. Its slots and its place come back when the kernel has closed
-// its files, and not before.
+// process learns of it, too. Others find it when they look. Its slots and its place come back when the kernel has
+// closed its files, and not before.
 //
 // The memory (docs/guide-fence.md says who may do what with it)
 // ----------
