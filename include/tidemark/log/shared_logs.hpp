@@ -219,12 +219,12 @@ class basic_shared_logs {
 
   /// Returns memory for a log, for the queue's set_log(), which then returns true; or none if there is none left.
   /// Allocates nothing. Asserts that the log can have so many entries, 2 to 2^31 - 1. Otherwise there is none.
-  /// \param queue    the queue, by the number that this process has for it. Two queues at the same time have two; one
+  /// \param of       the queue, by the number that this process has for it. Two queues at the same time have two; one
   ///                 that is made when another is destroyed may have its number
   /// \param type     of the log
   /// \param entries  how many the log has
-  [[nodiscard]] place take(queue_id queue, fence_log_type type, std::size_t entries = 84) noexcept {
-    return state_->directory->take(queue, type, entries);
+  [[nodiscard]] place take(queue_id of, fence_log_type type, std::size_t entries = 84) noexcept {
+    return state_->directory->take(of, type, entries);
   }
   /// Says that in this process nobody uses the log at this place any more, neither the queue, which has replaced it and
   /// has written an entry since, nor its readers. Its memory is used again if there is no other; until then readers of
@@ -232,7 +232,7 @@ class basic_shared_logs {
   /// what take() returns (`at`).
   bool give_back(log_location at) noexcept { return state_->directory->give_back(at); }
   /// The same of all logs of a queue that was destroyed.
-  bool give_back(queue_id queue) noexcept { return state_->directory->give_back(queue); }
+  bool give_back(queue_id of) noexcept { return state_->directory->give_back(of); }
 
   /// Returns the files, if create() has made them, to be sent to other processes. send(socket, true, false) lets them
   /// only read the logs, as far as the file's mode keeps them from opening it anew; they don't learn then who has died.

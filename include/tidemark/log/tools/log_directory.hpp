@@ -141,7 +141,7 @@ class log_directory {
 
   /// Returns a place for a log of `entries` entries, 2 to 2^31 - 1, which is asserted; or none if there is no memory,
   /// or no record. Allocates nothing.
-  place take(queue_id queue, fence_log_type type, std::size_t entries) noexcept {
+  place take(queue_id of, fence_log_type type, std::size_t entries) noexcept {
     if (!page::can_have(entries)) return {};
     const std::size_t bytes = page::bytes_for(entries);
     // First without a change: if there is no memory either way, all logs stay.
@@ -152,11 +152,11 @@ class log_directory {
       found = room_for(bytes, false);
     }
     kept& one = kept_[found->record];
-    one = {.number = ++newest_, .offset = found->offset, .bytes = bytes, .queue = queue};
+    one = {.number = ++newest_, .offset = found->offset, .bytes = bytes, .queue = of};
     note_memory(found->record);
     record_type& to = records_[found->record];
     to.withdraw();
-    to.put({one.number, one.offset, one.bytes, queue, static_cast<std::uint32_t>(type), writer_, process_});
+    to.put({one.number, one.offset, one.bytes, of, static_cast<std::uint32_t>(type), writer_, process_});
     return {memory_.subspan(one.offset, bytes), log_location{one.number}, &to.made};
   }
 
@@ -165,8 +165,8 @@ class log_directory {
     return give_back_if([&](const kept& one) { return log_location{one.number} == at; });
   }
   /// The same of all logs of a queue.
-  bool give_back(queue_id queue) noexcept {
-    return give_back_if([&](const kept& one) { return one.queue == queue; });
+  bool give_back(queue_id of) noexcept {
+    return give_back_if([&](const kept& one) { return one.queue == of; });
   }
 
  private:
