@@ -63,6 +63,9 @@ class queue_command {
     const void* (*entry)(queue_command&) noexcept = nullptr;  // a log_reservation, if one was made
   };
   static constexpr std::size_t payload_bytes = 32;
+  /// Also where a pointer has 32 bits: most of what is kept has a value of 64.
+  static constexpr std::size_t payload_alignment = alignof(std::uint64_t);
+  static_assert(alignof(void*) <= payload_alignment);
 
   /// Keeps an object in the command.
   template <class Object>
@@ -120,9 +123,9 @@ class queue_command {
 
  private:
   template <class Object>
-  static constexpr bool fits = sizeof(Object) <= payload_bytes && alignof(Object) <= alignof(void*);
+  static constexpr bool fits = sizeof(Object) <= payload_bytes && alignof(Object) <= payload_alignment;
 
-  alignas(void*) std::array<std::byte, payload_bytes> payload_;
+  alignas(payload_alignment) std::array<std::byte, payload_bytes> payload_;
 };
 
 template <platform Platform>
