@@ -39,7 +39,9 @@ class quiet_thread {
     const cancellation_delay delayed;
     pthread_join(thread_, nullptr);
   }
-  bool is_current() const noexcept { return pthread_equal(thread_, pthread_self()) != 0; }
+  bool is_current() const noexcept {
+    return pthread_equal(thread_, asked_anew<pthread_t>([]() noexcept { return pthread_self(); })) != 0;
+  }
 
  private:
   pthread_t thread_{};

@@ -25,8 +25,9 @@ namespace tidemark::detail {
 using steady_time = std::chrono::steady_clock::time_point;
 inline constexpr steady_time no_deadline = (steady_time::max)();
 
-/// Returns what `ask` returns about the thread that asks. The system declares that the answer never changes. Clang
-/// before version 16 relies on that even where a coroutine goes on in another thread, so it must not see who is asked.
+/// Returns what `ask` returns about the thread that asks. The system declares that the answer never changes. Clang 14
+/// relies on that even where a coroutine goes on in another thread (g++ 12 and Clang 19 don't), so it must not see who
+/// is asked.
 template <class Answer>
 Answer asked_anew(Answer (*ask)() noexcept) noexcept {
 #if defined(__clang__)
