@@ -94,6 +94,7 @@ class mapped_page {
       : header_{&header_at(memory)}, entries_{entries} {}
 
   std::uint64_t entries() const noexcept { return entries_; }
+  /// Read once: where memory is used again, another log may be made in it meanwhile.
   std::uint64_t first_sequence() const noexcept {
     return static_cast<const volatile std::uint64_t&>(header_->first_sequence);
   }

@@ -81,6 +81,16 @@ struct collected_entries {
   friend bool operator==(const collected_entries&, const collected_entries&) = default;
 };
 
+namespace detail {
+
+/// A reader of the logs of another process, such as shared_logs_reader.
+template <class Logs, class Platform>
+concept has_directory = requires(Logs& logs) {
+  { logs.followed() } -> std::same_as<log_directory_reader<Platform>&>;
+};
+
+}  // namespace detail
+
 /// Collects the logs of several queues; see the head of this file. One thread at a time may use a collector. That
 /// thread need not be one of the queues' threads. Asserts that no sink calls the collector that calls it. Otherwise
 /// that call does nothing.
@@ -131,18 +141,12 @@ class basic_log_collector {
   /// numbers that the reader gives to that process's queues and fences; nothing else should have these. That process
   /// must use the same clock, which is not checked. The reader must outlive the collector, or be removed, and nobody
   /// else may use it meanwhile. Otherwise like the first add().
-  template <class Logs>
-    requires requires(Logs& logs) {
-      { logs.followed() } -> std::same_as<detail::log_directory_reader<Platform>&>;
-    }
+  template <detail::has_directory<Platform> Logs>
   void add(Logs& from) {
     if (is_free()) others_.push_back({&from.followed()});
   }
   /// Removes it, if it was added. What was not collected of it is not told any more. Allocates nothing.
-  template <class Logs>
-    requires requires(Logs& logs) {
-      { logs.followed() } -> std::same_as<detail::log_directory_reader<Platform>&>;
-    }
+  template <detail::has_directory<Platform> Logs>
   void remove(Logs& from) {
     if (is_free()) std::erase_if(others_, [&](const other& one) { return one.from == &from.followed(); });
   }

@@ -73,10 +73,8 @@ class queue_log_node {
     log_.emplace(std::span{memory_, bytes_.load()},
                  ring_log_options{.type = static_cast<std::uint32_t>(type), .first_sequence = first_sequence});
     first_sequence_.store(first_sequence);
-    place at;
-    at.at = log_location{location_.load()};
-    at.made = made_.load();
-    at.tell_made();
+    const log_location at{location_.load()};
+    place{{}, at, made_.load()}.tell_made();
   }
 
   log_type& log() noexcept { return *log_; }
@@ -266,6 +264,7 @@ template <platform Platform, class Entry>
 class basic_queue_log {
  public:
   using reader_type = queue_log_reader<Platform, Entry>;
+  using place = typename detail::queue_log_node<Platform, Entry>::place;
 
   /// Allocates, and throws what the allocation throws.
   /// \param entries  2 to 2^31 - 1. Asserts that; otherwise it takes the nearest of these
@@ -334,7 +333,6 @@ class basic_queue_log {
   }
   /// The same at a place that a directory of logs has given out (shared_logs.hpp). Returns false, and the old log goes
   /// on, where the directory had none to give. The producer tells readers elsewhere when the log is made.
-  using place = typename detail::queue_log_node<Platform, Entry>::place;
   bool replace(const place& at) {
     if (!at || !page::can_have(page::entries_in(at.memory.size())) || !page::can_lie_in(at.memory.data())) return false;
     announce(new node{at});

@@ -80,8 +80,9 @@ struct log_record {
   void withdraw() noexcept {
     // (LD1): relaxed: (LD2) orders it.
     number.store(0, std::memory_order_relaxed);
-    // (LD2): release, pairs with (LD4): who finds a word of what is written next finds another number in (LD5). Where
-    // there are no fences, the words are released by (L1).
+    // (LD2): release, pairs with (LD4): who finds a word of what is written next finds another number in (LD5). With
+    // relaxed, a copy of the next log's words might pass for the old one's. Not stronger: a reader that finds none of
+    // these words may find the old number. Where there are no fences, the words are released by (L1).
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_release);
   }
   /// After withdraw(), and before the producer learns of the memory.
@@ -98,7 +99,7 @@ struct log_record {
 
   /// Returns what the record says, if its log is made.
   std::optional<log_note> look() const noexcept {
-    // (L27): acquire, pairs with (L26): the log is there, and the record.
+    // (L27): acquire, pairs with (L26): the log is there, and the record. Not stronger: who is too early looks again.
     const std::uint64_t found = made.load(std::memory_order_acquire);
     if (found == 0) return std::nullopt;
     const std::uint64_t where = load_log_word<Platform>(extent);
@@ -114,7 +115,7 @@ struct log_record {
   }
   /// Returns whether what was read of the record and of its log before was of this log.
   bool is_still(std::uint64_t of) const noexcept {
-    // (LD4): acquire, pairs with (LD2).
+    // (LD4): acquire, pairs with (LD2): orders what was copied before (LD5). Not stronger, like (LD2).
     if constexpr (Platform::has_thread_fences) Platform::thread_fence(std::memory_order_acquire);
     // (LD5): relaxed after (LD4).
     return number.load(std::memory_order_relaxed) == of;
