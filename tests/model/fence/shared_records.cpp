@@ -98,6 +98,12 @@ struct stand {
     slots[claimed.index].store(static_cast<int>(who) + 1);
     return true;
   }
+  /// A waiter, 1, and a signaller, 0.
+  void attach_two() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    begin(0);
+  }
   void die(unsigned who) { locks[who].unlock(index[who]); }
   void release(unsigned who) { attachments[who]->release(index[who], cleaner()); }
   auto look(unsigned who) { return attachments[who]->look(index[who], most, cleaner()); }
@@ -213,11 +219,7 @@ struct signaller_comes : model::suite<2>, stand {
 
 /// A signaller closes: it has not died.
 struct signaller_closes : model::suite<2>, stand {
-  void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
-  }
+  void before() { attach_two(); }
   void thread(unsigned thread) {
     if (thread == 0) {
       end(0);
@@ -232,11 +234,7 @@ struct signaller_closes : model::suite<2>, stand {
 
 /// The same, and its process attaches again, signals and closes again, while another one looks.
 struct signaller_closes_twice : model::suite<2>, stand {
-  void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
-  }
+  void before() { attach_two(); }
   void thread(unsigned thread) {
     if (thread == 0) {
       end(0);
@@ -255,11 +253,7 @@ struct signaller_closes_twice : model::suite<2>, stand {
 
 /// A signaller is killed, and a waiter takes its number: the signaller has died.
 struct signaller_dies : model::suite<3>, stand {
-  void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
-  }
+  void before() { attach_two(); }
   void thread(unsigned thread) {
     if (thread == 0) {
       die(0);
@@ -299,9 +293,7 @@ struct closes_after_death : model::suite<2>, stand {
 /// For a third one, the dead one is dead all the time.
 struct dead_stays_dead : model::suite<2>, stand {
   void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
+    attach_two();
     guard(0);
     notice(0);
     MODEL_REQUIRE(state(1) == signallers::died);  // although its lock is held
@@ -321,9 +313,7 @@ struct dead_stays_dead : model::suite<2>, stand {
 /// again.
 struct guarded_one_dies : model::suite<3>, stand {
   void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
+    attach_two();
     guard(0);
   }
   void thread(unsigned thread) {
@@ -344,9 +334,7 @@ struct guarded_one_dies : model::suite<3>, stand {
 /// Another signaller takes the number of one with a guard that was killed. Whoever has found it finds it again.
 struct guarded_one_is_followed : model::suite<2>, stand {
   void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
+    attach_two();
     guard(0);
     notice(0);
     die(0);
@@ -369,9 +357,7 @@ struct guarded_one_is_followed : model::suite<2>, stand {
 /// A signaller with a guard closes: the guard takes its number away before it ends.
 struct guarded_one_closes : model::suite<2>, stand {
   void before() {
-    MODEL_REQUIRE(attach(1));
-    MODEL_REQUIRE(attach(0));
-    begin(0);
+    attach_two();
     guard(0);
   }
   void thread(unsigned thread) {

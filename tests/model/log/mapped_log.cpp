@@ -156,6 +156,60 @@ struct is_found : model::suite<2>, shared_stand<2, 2> {
   }
 };
 
+/// [A85] [A92] The same, and a reader of a third process reads, too. It has its own numbers, and disturbs nobody.
+struct is_found_by_two : model::suite<3>, shared_stand<2, 2> {
+  directory_reader other{records, memory};
+  std::uint64_t other_read = 0;
+
+  void look_elsewhere() {
+    other.look();
+    if (other.logs() == 0) return;
+    std::array<fence_log_entry, 2> buffer;
+    const auto batch = other.read(0, buffer);
+    MODEL_REQUIRE(batch.lost == 0);
+    for (const fence_log_entry& each : batch.entries) {
+      MODEL_REQUIRE(each.fence_value == 100 + other_read);
+      MODEL_REQUIRE(data[other_read].load() == each.fence_value);
+      ++other_read;
+    }
+  }
+  void thread(unsigned index) {
+    if (index == 1) return look();
+    if (index == 2) return look_elsewhere();
+    make(0, take(), 0);
+    append(0, 0);
+    logs[0]->end_at(make(1, take(), 1));
+    append(1, 1);
+  }
+  void after() {
+    for (int times = 0; times < 4; ++times) {
+      look();
+      look_elsewhere();
+    }
+    MODEL_REQUIRE(read == 2 && lost == 0 && other_read == 2);
+  }
+};
+
+/// [A85] [A92] A queue is destroyed, and another one has its number. The reader reads the entries of both, although the
+/// log of the first one names no next log, and the numbers of the entries begin anew.
+struct is_made_anew : model::suite<2>, shared_stand<2, 2> {
+  void thread(unsigned index) {
+    if (index == 1) {
+      for (int times = 0; times < 2; ++times) look();
+      return;
+    }
+    make(0, take(), 0);
+    append(0, 0);
+    MODEL_REQUIRE(writes.give_back(queue_id{3}));
+    make(1, take(), 0);
+    append(1, 1);
+  }
+  void after() {
+    for (int times = 0; times < 4; ++times) look();
+    MODEL_REQUIRE(read == 2 && lost == 0);
+  }
+};
+
 /// [A92] The memory of a log is given out again while a reader reads it. It reads what was appended, or nothing.
 struct is_taken_back : model::suite<2>, shared_stand<1, 1> {
   void before() {
@@ -222,6 +276,8 @@ int main(int argc, char** argv) {
                         model::make_check<goes_on<2, 2>, "goes_on">(),
                         model::make_check<goes_on<2, 3>, "goes_on.overwritten">(),
                         model::make_check<is_found, "is_found">(),
+                        model::make_check<is_found_by_two, "is_found_by_two">(),
+                        model::make_check<is_made_anew, "is_made_anew">(),
                         model::make_check<is_taken_back, "is_taken_back">(),
                         model::make_check<is_used_again<1>, "is_used_again">(),
                         model::make_check<is_used_again<2>, "is_used_again.two_words">(),
