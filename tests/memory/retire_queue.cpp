@@ -201,6 +201,8 @@ TEST_CASE("[B6] a drain() that ends early disposes of what is assumed not to be 
   CHECK(object.disposed == 1);
   CHECK(in_use.disposed == 0);
   at.queue.complete();
+  CHECK(reclaimer.drain() == wait_status::reached);
+  CHECK(in_use.disposed == 1);
 }
 
 TEST_CASE("[B7] destroy() parks until the object is not in use, and disposes of it before it returns") {
