@@ -24,6 +24,7 @@
 #include "support/random.hpp"
 #include "support/repetitions.hpp"
 #include "support/threads.hpp"
+#include "support/threads_after_fork.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -54,17 +55,10 @@ void check_child(const Body& body) {
   CHECK(end.exit_status == 0);
 }
 
-/// ThreadSanitizer and qemu start no thread in the child of a process that had several.
-bool may_start_threads_after_fork() {
-#if TIDEMARK_HAS_TSAN
-  MESSAGE("not tested: threads in the child, since ThreadSanitizer starts none after such a fork");
+bool child_may_start_threads() {
+  if (may_start_threads_after_fork) return true;
+  MESSAGE("not tested: threads in the child, since ThreadSanitizer or the emulator starts none after such a fork");
   return false;
-#elif defined(TIDEMARK_TEST_EMULATED)
-  MESSAGE("not tested: threads in the child, since the emulator starts none after such a fork");
-  return false;
-#else
-  return true;
-#endif
 }
 
 /// Condition variables do not work in the child of a process in which other threads slept on them.
@@ -141,7 +135,7 @@ TEST_CASE_TEMPLATE("the parent's waiters stay registered in the child until a si
   if (!sleepers_survive_fork<Kind>()) return;
   typename Kind::template fence<four_slots> fence;
   const auto dog = watch(fence);
-  const bool with_threads = may_start_threads_after_fork();
+  const bool with_threads = child_may_start_threads();
   waiter low{[&] { return fence.wait(2); }};
   waiter high{[&] { return fence.wait(9); }};
   CHECK(low.falls_asleep());
@@ -176,7 +170,7 @@ TEST_CASE_TEMPLATE("if waiters of the parent share the overflow lane, a signal i
       .capacity = 1, .growth = tidemark::heap_growth::forbidden, .max_spin_ns = 0, .statistics = true};
   typename Kind::template fence<one_slot> fence;
   const auto dog = watch(fence);
-  const bool with_threads = may_start_threads_after_fork();
+  const bool with_threads = child_may_start_threads();
   waiter in_slot{[&] { return fence.wait(20); }};
   CHECK(in_slot.falls_asleep());
   waiter in_lane{[&] { return fence.wait(20); }};
@@ -230,7 +224,7 @@ TEST_CASE_TEMPLATE("a fork at any moment of other threads' signals and waits lea
   fence_type fence;
   const auto seed = fresh_seed();
   const watchdog dog{[&] { return state_of(fence); }};
-  const bool with_threads = may_start_threads_after_fork();
+  const bool with_threads = child_may_start_threads();
   std::atomic<bool> is_over{false};
   std::atomic<int> running{0};
   std::list<std::thread> threads;

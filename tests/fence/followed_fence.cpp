@@ -43,6 +43,7 @@
 #include "support/processes.hpp"
 #include "support/readable.hpp"
 #include "support/shared_kinds.hpp"
+#include "support/threads_after_fork.hpp"
 #include "support/uring.hpp"
 #include "support/watchdog.hpp"
 
@@ -108,13 +109,6 @@ class stage {
   shared_open_result<shared_fence> orders_ = shared_fence::create();
   std::optional<child_process> child_;
 };
-
-/// ThreadSanitizer and qemu start no thread in the child of a process that had several.
-#if TIDEMARK_HAS_TSAN || defined(TIDEMARK_TEST_EMULATED)
-constexpr bool may_start_threads_after_fork = false;
-#else
-constexpr bool may_start_threads_after_fork = true;
-#endif
 
 using thread_set = std::set<std::string>;
 

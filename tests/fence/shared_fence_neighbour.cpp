@@ -30,6 +30,7 @@
 #include "support/random.hpp"
 #include "support/shared_memory.hpp"
 #include "support/survives_kills.hpp"
+#include "support/threads_after_fork.hpp"
 #include "support/watchdog.hpp"
 
 using namespace testing;
@@ -330,16 +331,15 @@ int lives_beside(common& all, const shared_files& files, std::uint64_t seed, std
   alarm(static_cast<unsigned>(limit.count()));
   auto opened = Kind::waiter::open(files, options);
   if (!opened) return 1;
-#if defined(TIDEMARK_TEST_EMULATED)
-  // QEMU can't start threads in a process that was forked: they end it.
-  use_until_over(all, opened.fence, seed);
-#else
+  if (!may_start_threads_after_fork) {
+    use_until_over(all, opened.fence, seed);
+    return 0;
+  }
   std::thread waits{[&] { use_until_over(all, opened.fence, seed); }};
   std::thread waits_too{[&] { use_until_over(all, opened.fence, seed + 1); }};
   open_until_over<typename Kind::waiter>(all, files, seed + 2);
   waits.join();
   waits_too.join();
-#endif
   return 0;
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +17,8 @@
 #include <tidemark/queue/log_collector.hpp>
 #include <tidemark/queue/queue.hpp>
 #include <tidemark/trace/trace.hpp>
+
+#include "support/manual_stop.hpp"
 
 using namespace std::chrono_literals;
 using tidemark::fence_id;
@@ -98,8 +99,8 @@ TEST_CASE("a wait that ends without its value counts as cancelled, whatever ende
   CHECK(thread.wait_for(input, 1, 0s) == wait_status::timeout);
   CHECK(thread.wait_for(input, 1, 1ns) == wait_status::timeout);
   CHECK(thread.wait_until(input, 1, std::chrono::steady_clock::now()) == wait_status::timeout);
-  std::stop_source stop;
-  stop.request_stop();
+  testing::manual_stop stop;
+  stop.request();
   CHECK(thread.wait(input, 1, stop.get_token()) == wait_status::stopped);
   awaited.signal(1);
   CHECK(thread.wait(input, 1) == wait_status::reached);
