@@ -61,6 +61,9 @@ class slots {
     const auto* const leaves = &layout::template at<siblings>(base_, layout::tree_at);
     return leaves[slot / layout::arity].words[slot % layout::arity].load_value(std::memory_order_acquire) == no_waiter;
   }
+  /// Lets the next waiter begin a hold of the root.
+  void let_hold_begin() const { hold().store(0, std::memory_order_relaxed); }
+  bool has_hold_begun() const { return detail::hold_state{hold().load(std::memory_order_relaxed)}.keeps_root_low(); }
   /// Whether an attachment has one.
   bool has_any(std::uint32_t attachment) const {
     for (std::size_t slot = 0; slot < few.waiter_slots; ++slot) {
@@ -71,6 +74,9 @@ class slots {
 
  private:
   using layout = detail::shared_layout<typename Fence::platform>;
+  using word = typename Fence::platform::template atomic<std::uint64_t>;
+
+  word& hold() const { return layout::template at<word>(base_, layout::hold_at); }
 
   const detail::tree_shape<layout::arity> tree_{few.waiter_slots};
   std::byte* base_;
@@ -302,13 +308,13 @@ TYPE_TO_STRING_AS("guarded", guarded_survivor);
 TEST_CASE("a process that is killed at any instruction of a wait leaves nothing, and nobody hangs") {
   kill_in<fence_survivor, shared_fence>(
       "wait", [](auto& of) { stops_spinning(of); },
-      [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 100us)); });
+      [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 20ms)); });
 }
 
 TEST_CASE("a process that is killed at any instruction of an asymmetric wait leaves nothing, and nobody hangs") {
   kill_in<asymmetric_survivor, asymmetric_fence>(
       "asymmetric wait", [](auto& of) { stops_spinning(of); },
-      [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 100us)); });
+      [](auto& of) { static_cast<void>(of.wait_for(of.current_value() + 5, 20ms)); });
 }
 
 TEST_CASE("a process that is killed at any instruction of a wait that a signal ends leaves nothing, and nobody hangs") {
@@ -325,6 +331,18 @@ TEST_CASE("a process that is killed at any instruction of a wait that a signal e
   };
   kill_in<fence_survivor, shared_fence>("wait that is released", prepares, waits);
   kill_in<asymmetric_survivor, asymmetric_fence>("asymmetric wait that is released", prepares, waits);
+
+  if (!shared_progress_fence::negotiate<asymmetric_barriers>()) return;  // then there are no holds
+  kill_in<asymmetric_survivor, asymmetric_fence>(
+      "asymmetric wait that begins a hold",
+      [&](auto& of) {
+        prepares(of);
+        slots{of}.let_hold_begin();
+      },
+      [&](auto& of) {
+        waits(of);
+        require(slots{of}.has_hold_begun(), "the wait did not begin a hold");
+      });
 }
 
 #if defined(__cpp_lib_jthread)

@@ -223,7 +223,7 @@ class neighbour {
       {&values_, detail::values_in_file, detail::values_in_file + 8},
       {&waiters_, detail::words_at, detail::words_at + 64},                  // when somebody has looked, and pins
       {&waiters_, detail::words_at + 64, detail::words_at + sizeof(words)},  // records
-      {&waiters_, in_waiters(layout::root_at), in_waiters(layout::root_at) + 16},
+      {&waiters_, in_waiters(layout::root_at), in_waiters(layout::hold_at) + 8},
       {&waiters_, in_waiters(layout::tree_at), in_waiters(layout::owners_at(tree_))},
       {&waiters_, in_waiters(layout::owners_at(tree_)),
        in_waiters(layout::owners_at(tree_)) + 4 * options.waiter_slots},

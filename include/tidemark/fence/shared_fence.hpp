@@ -14,7 +14,8 @@
 //   auto named = tidemark::shared_fence::open_or_create({"uploads"});        or by name
 //
 // A signal is what it is in one process if nobody is due, and a load of where the pages lie, unless that is in a
-// register. It wakes exactly the threads that are due, in whatever process they sleep.
+// register. It wakes exactly the threads that are due, in whatever process they sleep. Where signals often release
+// somebody, all take the slow path for a time, and waiters need no barrier between processes (detail/root_hold.hpp).
 //
 // An object of these classes is an attachment. There are three kinds of each fence, by what they may do:
 //
@@ -45,7 +46,7 @@
 // The memory (docs/guide-fence.md says who may do what with it)
 // ----------
 //   V  values   line 0 of its second page: the value       signallers write it
-//   W  waiters  root, tree, owners, counts of wakes        all who wait write it (detail/shared_heap.hpp)
+//   W  waiters  root, hold, tree, owners, counts of wakes  all who wait write it (detail/shared_heap.hpp)
 //   V and W lie in one reservation of addresses, at constant distances. All sizes are those of the own process.
 //
 // Whoever may write V or W may write nonsense. Others may then get wrong values and wrong wake-ups, but they do not
@@ -56,7 +57,6 @@
 // millisecond. At most 64 attachments. Values begin at 0. An attachment must not be moved while it is used. After a
 // fork the child must not use it (an access is a segmentation fault), but may destroy it, and open another one. A
 // program that executes another one must open anew.
-//
 // Not promised: survival of a kill where the platform's double word takes a lock (survives_kills is false there).
 #ifndef TIDEMARK_FENCE_SHARED_FENCE_HPP
 #define TIDEMARK_FENCE_SHARED_FENCE_HPP
@@ -193,6 +193,8 @@ struct shared_layout {
   // Not at the place in its page that the value has in its own: processors that compare the low bits of addresses would
   // take the load of a signal for one of its store.
   static constexpr std::size_t root_at = waiters_at + 2 * cache_line;
+  // Beside the root: who writes it has just written the root.
+  static constexpr std::size_t hold_at = root_at + sizeof(tree_word<Platform>);
 
   static constexpr std::size_t tree_at = root_at + cache_line;
   static constexpr std::size_t owners_at(const tree_shape<arity>& tree) noexcept {
@@ -212,6 +214,17 @@ struct shared_layout {
   }
   static value_type& value(std::byte* base) noexcept { return at<value_type>(base, value_at); }
   static tree_word<Platform>& root(std::byte* base) noexcept { return at<tree_word<Platform>>(base, root_at); }
+  static_assert(hold_at + sizeof(hold_of<Platform>) <= tree_at);
+
+  static typename heap_type::words_type heap_words(std::byte* base, auto& pins,
+                                                   const tree_shape<arity>& tree) noexcept {
+    return {.root = &root(base),
+            .pins = &pins,
+            .hold = &at<hold_of<Platform>>(base, hold_at),
+            .tree = &at<siblings<Platform, arity>>(base, tree_at),
+            .owners = &at<typename Platform::template atomic<std::uint32_t>>(base, owners_at(tree)),
+            .wakes = &at<typename Platform::park_word>(base, wakes_at(tree))};
+  }
 
   static segment_shape shape_of(const shared_options& options, writers signallers) noexcept {
     const tree_shape<arity> tree{options.waiter_slots};
@@ -259,6 +272,12 @@ class shared_place {
   }
   static constexpr deadline::duration interval() noexcept {
     return std::chrono::nanoseconds{look_schedule<Platform>::interval};
+  }
+
+  /// Also for readers, which only read the heap.
+  std::uint64_t monitored_value() const noexcept {
+    const heap_type heap{tree_, layout::heap_words(segment_.base(), segment_.pins(), tree_)};
+    return heap.monitored_value();
   }
 
   // ---- opening and closing
@@ -314,12 +333,7 @@ class shared_place {
   void find_heap() noexcept {
     if (heap_) return;
     std::byte* const base = segment_.base();
-    heap_.emplace(tree_, typename heap_type::words_type{
-                             &layout::root(base), &segment_.pins(),
-                             &layout::template at<siblings<Platform, layout::arity>>(base, layout::tree_at),
-                             &layout::template at<typename Platform::template atomic<std::uint32_t>>(
-                                 base, layout::owners_at(tree_)),
-                             &layout::template at<typename Platform::park_word>(base, layout::wakes_at(tree_))});
+    heap_.emplace(tree_, layout::heap_words(base, segment_.pins(), tree_));
     heap_->prepare();
   }
 
@@ -521,28 +535,29 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   std::uint64_t last_reached() const noexcept { return current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return current_value() >= target; }
 
-  /// Returns the least awaited target of all processes minus 1; `detail::no_minimum` if no thread waits. It may be
-  /// outdated, or 0. Progress: wait-free, one load. Any thread may call it.
+  /// Returns the least awaited target of all processes minus 1; `detail::no_minimum` if no thread waits; 0 while a
+  /// signaller has pinned the root. It may be outdated. Progress: wait-free, one load. A hold of the root does not show
+  /// here, but takes some loads more. Any thread may call it.
   std::uint64_t monitored_value() const noexcept
     requires(Rights != shared_rights::look)
   {
-    return state_->place.heap().monitored_value();
+    return state_->place.monitored_value();
   }
 
   /// Returns the least target that a thread of any process waits for. Returns nothing if no thread waits; and for a
   /// reader, if it has no waiters' file, or if the platform's double word has a lock, which a reader can't take. The
-  /// target may be outdated, and is 1 while a signaller has pinned the root. Progress: wait-free, one load. Any thread
-  /// may call it.
+  /// target may be outdated, and is 1 while a signaller has pinned the root. Progress: as monitored_value(). Any
+  /// thread may call it.
   std::optional<std::uint64_t> least_target() const noexcept {
     if constexpr (Rights == shared_rights::look && !survives_kills) return std::nullopt;
     if (state_->place.segment().waiters() == nullptr) return std::nullopt;
-    const std::uint64_t monitored = layout::heap_type::monitored_value_of(layout::root(base_));
+    const std::uint64_t monitored = state_->place.monitored_value();
     return monitored == detail::no_minimum ? std::nullopt : std::optional{monitored + 1};
   }
 
   /// Returns where the value lies in this process: mapped for reading alone, unless the attachment may signal.
   const void* value_address() const noexcept { return &layout::value(base_); }
-  /// Returns where the monitored value lies in this process.
+  /// Returns where the monitored value lies in this process. It is 0 while the root is pinned or held.
   const void* monitored_address() const noexcept
     requires(Rights != shared_rights::look)
   {

@@ -522,7 +522,7 @@ class waiter_heap {
       unwoken_;  // at least how many released slots are left to others to wake; and lost_mark
   typename Platform::template atomic<grown*> newest_;
   [[no_unique_address]] alignas(cache_line) detail::first_block<Platform, Capacity, Arity> first_;
-  [[no_unique_address]] std::conditional_t<Platform::asymmetric, detail::root_hold<Platform>, detail::no_hold> hold_;
+  [[no_unique_address]] detail::hold_of<Platform> hold_;
   bool is_pinned_ = false;
 };
 

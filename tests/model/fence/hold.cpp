@@ -2,6 +2,7 @@
 //
 // Model checks of the hold of the root (fence/detail/root_hold.hpp): waiters that rely on it while it begins, while it
 // ends, and while the next one begins. The terms are as small as a check needs them.
+#include "support/holds.hpp"
 #include "support/model_check.hpp"
 #include "support/shapes.hpp"
 #include "support/waiting.hpp"
@@ -18,27 +19,15 @@ using tidemark::wait_status;
 using tidemark::detail::hold_state;
 using tidemark::detail::hold_terms;
 
+using model::after_one_release, model::at_once, model::at_once_and_for_long;
+using model::begin_hold;
 using model::heap_shape;
+using model::holding;
 using model::payload_of;
 using model::some_time;
 using model::stop_source;
 
 using base = tidemark::TIDEMARK_MODEL_PLATFORM;
-
-template <hold_terms Terms, class Base = base>
-struct holding : Base {
-  static constexpr hold_terms terms_of_hold = Terms;
-};
-
-/// Each waiter that finds no hold begins one, and one pass in vain ends it.
-constexpr hold_terms at_once{
-    .least_releases = 0, .most_doublings = 0, .first_credit = 1, .release_credit = 1, .greatest_credit = 2};
-/// The same, but no pass of a check ends it.
-constexpr hold_terms at_once_and_for_long{
-    .least_releases = 0, .most_doublings = 0, .first_credit = 9, .release_credit = 1, .greatest_credit = 9};
-/// One pass in vain ends a hold, and one release must come before the next.
-constexpr hold_terms after_one_release{
-    .least_releases = 1, .most_doublings = 0, .first_credit = 1, .release_credit = 1, .greatest_credit = 2};
 
 enum class kind { fence, progress };
 
@@ -51,16 +40,6 @@ using fence_of =
     model::shaped<std::conditional_t<Kind == kind::fence, tidemark::basic_fence<Platform, model::options_of(Shape)>,
                                      tidemark::basic_progress_fence<Platform, model::options_of(Shape)>>,
                   Shape>;
-
-/// Lets a waiter of an earlier time begin a hold.
-template <class Heap>
-void begin_hold(Heap& heap) {
-  if (!heap.hold().is_to_begin()) heap.count_pass(true);
-  const auto ticket = heap.add(model::never_signalled);
-  hold_state hold = heap.hold();
-  if (heap.begin_hold(hold)) heap.finish_beginning(hold, true);
-  heap.withdraw(ticket);
-}
 
 /// A fence whose root is held when the check begins.
 template <class Fence>

@@ -24,50 +24,7 @@ using namespace model::attachments;
 using model::mortality;
 using model::some_time;
 
-using checker = TIDEMARK_MODEL_PLATFORM;
-using platform = model::mortal<checker>;
-using payload = checker::var<int>;
-
-/// The segment, and three processes that are attached.
-template <kind Kind, shape Shape, class Platform = platform>
-struct processes : model::with_mortals {
-  segment<Platform, Shape> shared;
-  // With these numbers all of them begin at the same slot, of two or three, so that they get into each other's way.
-  std::array<attachment<Kind, Platform, Shape>, 3> attached{attachment<Kind, Platform, Shape>{shared, 1},
-                                                            attachment<Kind, Platform, Shape>{shared, 7},
-                                                            attachment<Kind, Platform, Shape>{shared, 13}};
-  payload data;
-  /// The process with the number 1 has ended. The one who takes it may clean up.
-  checker::atomic<std::uint32_t> has_ended{0};
-
-  /// The process `index` hands the payload over.
-  void hand_over(unsigned index, std::uint64_t value = 1) {
-    data.store(42);
-    attached[index].signal(value);
-  }
-  /// The process `index` waits for it.
-  void receive(unsigned index, std::uint64_t value = 1) {
-    MODEL_REQUIRE(attached[index].wait(value) == wait_status::reached);
-    MODEL_REQUIRE(data.load() == 42);
-  }
-  /// The process with the number 1 says so, unless it was killed before.
-  void ends() { has_ended.store(1, std::memory_order_release); }
-  void clean_if_ended() {
-    std::uint32_t ended = 1;
-    if (has_ended.compare_exchange_strong(ended, 2, std::memory_order_acquire, std::memory_order_relaxed))
-      shared.heap.clean(attached[0].number());
-  }
-};
-
-/// The same, and the process with the number 1 may end. Whoever comes later cleans up behind it.
-template <kind Kind, shape Shape>
-struct one_may_end : processes<Kind, Shape> {
-  void after() {
-    mortality::none_dies();
-    this->clean_if_ended();
-    this->shared.require_idle();
-  }
-};
+using platform = mortal_platform;
 
 /// [A28] [A30] [A37] One signaller, one waiter in another process. The waiter sleeps for ever if it is missed; where it
 /// finds no slot, it looks again.

@@ -17,6 +17,10 @@
 
 namespace model::attachments {
 
+using checker = tidemark::TIDEMARK_MODEL_PLATFORM;
+using mortal_platform = mortal<checker>;
+using payload = checker::var<int>;
+
 /// How many slots there are, and which of them others have who never leave.
 struct shape {
   std::size_t slots = 1;
@@ -42,13 +46,14 @@ struct segment {
 
   word value{0};
   word pins{0};
+  tidemark::detail::hold_of<Platform> hold;
   /// All who may signal have died.
   word is_left{0};
   tidemark::detail::tree_word<Platform> root;
   std::array<tidemark::detail::siblings<Platform, arity>, tree.groups()> siblings;
   std::array<typename Platform::template atomic<std::uint32_t>, Shape.slots> owners;
   std::array<typename Platform::park_word, Shape.slots> wakes;
-  heap_type heap{tree, {&root, &pins, siblings.data(), owners.data(), wakes.data()}};
+  heap_type heap{tree, {&root, &pins, &hold, siblings.data(), owners.data(), wakes.data()}};
 
   segment() {
     for (std::size_t i = 0; i < Shape.taken; ++i) static_cast<void>(heap.add(bystander, 0, never_signalled));
@@ -81,7 +86,9 @@ struct segment {
     }
     MODEL_REQUIRE(left == Shape.taken);
     const std::uint64_t idle = Shape.taken != 0 ? never_signalled - 1 : tidemark::detail::no_minimum;
-    MODEL_REQUIRE(heap.monitored_word().load_value(std::memory_order_relaxed) == (heap.is_pinned() ? 0 : idle));
+    MODEL_REQUIRE(heap.monitored_value() == (heap.is_pinned() ? 0 : idle));
+    const bool is_low = heap.is_pinned() || heap.hold().keeps_root_low();
+    MODEL_REQUIRE(heap.monitored_word().load_value(std::memory_order_relaxed) == (is_low ? 0 : idle));
   }
 };
 
@@ -136,6 +143,47 @@ class attachment {
 
   place<segment_type> place_;
   tidemark::detail::shared_core<Platform, place<segment_type>, 0> core_{place_};
+};
+
+/// The segment, and three processes that are attached.
+template <kind Kind, shape Shape, class Platform = mortal_platform>
+struct processes : with_mortals {
+  segment<Platform, Shape> shared;
+  // With these numbers all of them begin at the same slot, of two or three, so that they get into each other's way.
+  std::array<attachment<Kind, Platform, Shape>, 3> attached{attachment<Kind, Platform, Shape>{shared, 1},
+                                                            attachment<Kind, Platform, Shape>{shared, 7},
+                                                            attachment<Kind, Platform, Shape>{shared, 13}};
+  payload data;
+  /// The process with the number 1 has ended. The one who takes it may clean up.
+  checker::atomic<std::uint32_t> has_ended{0};
+
+  /// The process `index` hands the payload over.
+  void hand_over(unsigned index, std::uint64_t value = 1) {
+    data.store(42);
+    attached[index].signal(value);
+  }
+  /// The process `index` waits for it.
+  void receive(unsigned index, std::uint64_t value = 1) {
+    MODEL_REQUIRE(attached[index].wait(value) == tidemark::wait_status::reached);
+    MODEL_REQUIRE(data.load() == 42);
+  }
+  /// The process with the number 1 says so, unless it was killed before.
+  void ends() { has_ended.store(1, std::memory_order_release); }
+  void clean_if_ended() {
+    std::uint32_t ended = 1;
+    if (has_ended.compare_exchange_strong(ended, 2, std::memory_order_acquire, std::memory_order_relaxed))
+      shared.heap.clean(attached[0].number());
+  }
+};
+
+/// The same, and the process with the number 1 may end. Whoever comes later cleans up behind it.
+template <kind Kind, shape Shape, class Platform = mortal_platform>
+struct one_may_end : processes<Kind, Shape, Platform> {
+  void after() {
+    mortality::none_dies();
+    this->clean_if_ended();
+    this->shared.require_idle();
+  }
 };
 
 }  // namespace model::attachments

@@ -34,11 +34,19 @@
 //
 // So R must read the word after it has registered. A waiter that does not find `holds` issues its own heavy barrier.
 // To such a waiter, holds do not matter: the root is at most t - 1 after w1, whether it is held or not.
+//
+// The word may lie in memory that processes share (shared_heap.hpp), with (SF24) for (F59) and (SF10) for (F4). There
+// the thread that has begun a hold may be killed before it has refreshed the root, or before (H25). Nobody relies on
+// the hold then. The next waiter that finds it begun does what that thread has left: it reads the word by (H22),
+// refreshes the root, issues its heavy barrier, and confirms. The read comes after (H24) in the single total order, so
+// the refresh stands for the one of the dead thread. Whoever ends a hold and is killed before the refresh leaves a root
+// of 0: the next signal makes a pass, which refreshes it.
 #ifndef TIDEMARK_FENCE_DETAIL_ROOT_HOLD_HPP
 #define TIDEMARK_FENCE_DETAIL_ROOT_HOLD_HPP
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 namespace tidemark::detail {
 
@@ -141,6 +149,15 @@ class root_hold {
  public:
   root_hold() noexcept : word_{hold_state::first(terms).word()} {}
 
+  /// Makes a word whose bytes are 0 what the constructor makes of it. Others may do so at the same time; 0 is harmless,
+  /// too, and lets the next waiter begin a hold. Progress: wait-free.
+  void prepare() noexcept {
+    std::uint64_t nothing = 0;
+    // (H33): relaxed alone: whatever the word is, waiters are safe; see above.
+    word_.compare_exchange_strong(nothing, hold_state::first(terms).word(), std::memory_order_relaxed,
+                                  std::memory_order_relaxed);
+  }
+
   /// For refreshes of the root. Progress: wait-free.
   bool keeps_root_low() const noexcept {
     // (H22): seq_cst like (H7). The changes are (H24), (H26) and (H28).
@@ -168,23 +185,24 @@ class root_hold {
     return true;
   }
 
-  /// Lets waiters rely on the hold that this thread has begun, after its heavy barrier, unless the hold has ended.
-  /// Progress: lock-free.
+  /// Lets waiters rely on the hold that this thread has begun, after its heavy barrier, unless the hold has ended. If
+  /// the word changes all the time, nobody relies on it. Progress: wait-free.
   [[gnu::cold, gnu::noinline]] void confirm(hold_state begun) noexcept {
     std::uint64_t seen = begun.word();
-    do {
-      // (H25): relaxed, because the heavy barrier (F21) comes before it, which makes it a release for (H23) (F59). Not
-      // stronger: refreshes of the root do not tell the two states apart.
-    } while (!word_.compare_exchange_strong(seen, hold_state{seen}.confirmed().word(), std::memory_order_relaxed,
-                                            std::memory_order_relaxed) &&
-             hold_state{seen}.is_begun_as(begun));
+    for (unsigned attempt = 0; attempt < most_attempts && hold_state{seen}.is_begun_as(begun); ++attempt) {
+      // (H25): relaxed, because the heavy barrier (F21) (SF11) comes before it, which makes it a release for (H23)
+      // with (F59) (SF24). Not stronger: refreshes of the root do not tell the two states apart.
+      if (word_.compare_exchange_strong(seen, hold_state{seen}.confirmed().word(), std::memory_order_relaxed,
+                                        std::memory_order_relaxed))
+        return;
+    }
   }
 
-  /// Counts a pass. Returns whether it has ended the hold, so that the root must be refreshed. Progress: lock-free.
+  /// Counts a pass. Returns whether it has ended the hold, so that the root must be refreshed. Progress: wait-free.
   [[gnu::cold, gnu::noinline]] bool count_pass(bool has_released) noexcept {
     // (H27): relaxed alone; an older word makes (H26) fail, or leaves the pass uncounted.
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
-    for (;;) {
+    for (unsigned attempt = 0; attempt < most_attempts; ++attempt) {
       const hold_state before{seen};
       const hold_state after = has_released ? before.after_release(terms) : before.after_vain_pass(terms);
       if (after == before) return false;
@@ -192,6 +210,7 @@ class root_hold {
       if (word_.compare_exchange_strong(seen, after.word(), std::memory_order_seq_cst, std::memory_order_relaxed))
         return before.keeps_root_low() && !after.keeps_root_low();
     }
+    return false;
   }
 
   /// Forbids holds from now on. Returns whether that has ended one, so that the root must be refreshed. Progress:
@@ -204,6 +223,9 @@ class root_hold {
   }
 
  private:
+  /// A pass that is not counted is made up for by the next. In memory that processes share, one of them may change the
+  /// word all the time.
+  static constexpr unsigned most_attempts = 16;
   static constexpr hold_terms terms = hold_terms_of<Platform>();
   static_assert(terms.most_doublings < 16 && terms.least_releases << terms.most_doublings < 1 << 13 &&
                     terms.first_credit < 1 << 13 && terms.greatest_credit < 1 << 13,
@@ -214,6 +236,7 @@ class root_hold {
 
 /// Where waiters need no heavy barrier at all. Everything in it is known to the compiler.
 struct no_hold {
+  static constexpr void prepare() noexcept {}
   static constexpr bool keeps_root_low() noexcept { return false; }
   static constexpr hold_state look() noexcept { return hold_state::never(); }
   static constexpr bool begin(hold_state&) noexcept { return false; }
@@ -221,6 +244,10 @@ struct no_hold {
   static constexpr bool count_pass(bool) noexcept { return false; }
   static constexpr bool forbid() noexcept { return false; }
 };
+
+/// What a heap has on a platform.
+template <class Platform>
+using hold_of = std::conditional_t<Platform::asymmetric, root_hold<Platform>, no_hold>;
 
 }  // namespace tidemark::detail
 

@@ -7,6 +7,8 @@
 //   - The heap is a shared_heap. A waiter that finds no slot there looks again once in a millisecond.
 //   - A fence is lost while nobody is alive that may signal, and somebody was. So a loss may end.
 //   - One sleeper of each process watches for all (shared_watch.hpp).
+//   - A waiter that finds a hold of the root which is begun and not confirmed goes on with it, because the process of
+//     the thread that has begun it may be dead (root_hold.hpp).
 //
 // A Place has these members:
 //   value(), root()     the words of a signal
@@ -75,9 +77,13 @@ class shared_core {
   [[gnu::cold, gnu::noinline]] std::size_t release_due() noexcept {
     // (SF22): relaxed alone, a statistic.
     notifies_.fetch_add(1, std::memory_order_relaxed);
-    // (SF10): s2 of an attachment that has pinned the root; pairs with the (G3) in the waiter's (SF11).
+    // (SF10): s2 of an attachment that has pinned the root, and while the root is held; pairs with the (G3) in the
+    // waiter's (SF11), and with (SF24).
     Platform::full_barrier();
-    return place_.heap().release_due(steps::value_for_pass(place_.value()), [this] { spin_.waking(); });
+    auto& heap = place_.heap();
+    const std::size_t released = heap.release_due(steps::value_for_pass(place_.value()), [this] { spin_.waking(); });
+    heap.count_pass(released != 0);
+    return released;
   }
 
   /// Waits for a value that is not reached yet. Returns a wait_status, which this header does not know.
@@ -123,9 +129,19 @@ class shared_core {
   }
 
   /// Does w2. Returns false if the barrier was refused: a signaller may have missed the waiter then.
-  static bool order_registration() noexcept {
+  bool order_registration() const noexcept {
+    auto& heap = place_.heap();
+    hold_state hold = heap.hold();
+    if (hold.holds()) {
+      // (SF24): w2 while the root is held; pairs with (SF10).
+      Platform::full_barrier();
+      return true;
+    }
+    const bool begins_hold = (hold.is_to_begin() || hold.keeps_root_low()) && heap.begin_hold(hold);
     // (SF11): w2; natively (G2). It pairs with (F22), or with (SF10) of an attachment that has pinned the root.
-    return Platform::heavy_barrier();
+    const bool is_ordered = Platform::heavy_barrier();
+    if (begins_hold) heap.finish_beginning(hold, is_ordered);
+    return is_ordered;
   }
 
   /// Wakes a sleeper, by its slot if it has one.
@@ -148,7 +164,7 @@ class shared_core {
     sleeper(const shared_core& of, std::uint64_t target) noexcept
         : of_{of},
           ticket_{of.add(target)},
-          is_ordered_{order_registration()},
+          is_ordered_{ticket_.is_registered() && of.order_registration()},
           watched_{target, {&of.place_, &ticket_, &own_}} {
       of_.watch_.enter(watched_);
     }

@@ -5,6 +5,7 @@
 //
 //   root      {least - 1, version}   waiters and passes write it, signals read it
 //   pins      one bit for each attachment whose signals all take the slow path; while a bit is set, the root is 0
+//   hold      whether the root is 0 for a time, so that waiters need no heavy barrier, see root_hold.hpp
 //   tree      one leaf for each slot, see min_tree.hpp
 //   owners    one word for each slot: 0 if it is free, otherwise the number of its owner, an attachment
 //   wakes     one word for each slot, on which the owner's thread sleeps; it only ever counts up
@@ -16,6 +17,8 @@
 //   - Nodes that a dead thread has not refreshed are too low, or they hide its own leaf and no other one, because the
 //     refresh of each living thread stands by itself. If they are too low, the next signal above them makes a pass in
 //     vain, which puts them right.
+//   - A hold that it has begun and not confirmed keeps the root at 0, and nobody relies on it. The next waiter confirms
+//     it. One that it has ended without a refresh of the root is over with the next pass.
 //   - Threads that it has released and not woken sleep on. They must look at the value from time to time, or one thread
 //     of their process must do it for all (shared_watch.hpp).
 //
@@ -37,6 +40,7 @@
 
 #include "../../platform/platform.hpp"
 #include "min_tree.hpp"
+#include "root_hold.hpp"
 
 namespace tidemark::detail {
 
@@ -45,6 +49,7 @@ template <class Platform, std::size_t Arity>
 struct shared_heap_words {
   tree_word<Platform>* root;
   typename Platform::template atomic<std::uint64_t>* pins;
+  hold_of<Platform>* hold;
   siblings<Platform, Arity>* tree;                            // as many as the shape has groups
   typename Platform::template atomic<std::uint32_t>* owners;  // one for each slot
   typename Platform::park_word* wakes;                        // likewise
@@ -85,15 +90,16 @@ class shared_heap {
     if (words_.root->load_version(std::memory_order_acquire) != 0) return;
     tree_.fill_zeros();
     for (std::size_t slot = 0; slot < slot_count(); slot += Arity) tree_.refresh_path(slot);
+    words_.hold->prepare();
     refresh_root();
   }
 
-  /// Returns the root's value, which may be outdated.
-  std::uint64_t monitored_value() const noexcept { return monitored_value_of(*words_.root); }
-  /// The same of any heap's root.
-  static std::uint64_t monitored_value_of(const typename Platform::double_word& root) noexcept {
+  /// Returns the root's value, which may be outdated. A hold does not show: the value is then the least of the root's
+  /// children. It only reads.
+  std::uint64_t monitored_value() const noexcept {
     // (SF19): relaxed alone: it synchronizes nothing.
-    return root.load_value(std::memory_order_relaxed);
+    const std::uint64_t least = words_.root->load_value(std::memory_order_relaxed);
+    return Platform::asymmetric && least == 0 && !is_pinned() ? tree_.least_below_top() : least;
   }
 
   /// Registers a waiter for `target`, at least 1. Progress: wait-free, O(log n) plus O(n) to find a slot.
@@ -208,6 +214,32 @@ class shared_heap {
     words_.pins->fetch_and(~(std::uint64_t{1} << attachment), std::memory_order_release);
     refresh_root();
   }
+
+  // ---- The hold: for a time, the root is kept at 0 as if it were pinned (root_hold.hpp).
+
+  /// Returns the state of the hold, for a waiter that has registered; see waiter_heap::hold().
+  hold_state hold() const noexcept { return words_.hold->look(); }
+  /// Begins a hold if one is due; or goes on with one that another thread has begun, and that nobody relies on yet,
+  /// because that thread may be dead. Returns whether it has. Then the caller must issue its heavy barrier, and call
+  /// finish_beginning(). Progress: wait-free.
+  /// \param seen  what hold() has returned, and that does not hold
+  [[gnu::cold, gnu::noinline]] bool begin_hold(hold_state& seen) noexcept {
+    // (H22) again, and not only (H23): its (H24) must come before the refresh in the single total order.
+    if (seen.keeps_root_low() ? !words_.hold->keeps_root_low() : !words_.hold->begin(seen)) return false;
+    refresh_root();
+    return true;
+  }
+  /// Ends what begin_hold() has begun. If `is_ordered`, other waiters may rely on the hold from now on. Otherwise the
+  /// barrier was refused, and holds are forbidden for the life of the heap. Progress: wait-free.
+  [[gnu::cold, gnu::noinline]] void finish_beginning(hold_state begun, bool is_ordered) noexcept {
+    if (is_ordered) return words_.hold->confirm(begun);
+    if (words_.hold->forbid()) refresh_root();
+  }
+  /// Counts a pass, after it was made. Too many in vain end a hold. Progress: wait-free.
+  void count_pass(bool has_released) noexcept {
+    if (words_.hold->count_pass(has_released)) refresh_root();
+  }
+
   bool is_pinned() const noexcept {
     // (SF7): seq_cst like (H6): a refresh of the root does not miss (SF5). Its acquire half is for (SF6).
     return words_.pins->load(std::memory_order_seq_cst) != 0;
@@ -239,7 +271,9 @@ class shared_heap {
     refresh_root();
   }
   void refresh_root() noexcept {
-    refresh_node(*words_.root, [this] { return is_pinned() ? std::uint64_t{0} : tree_.least_below_top(); });
+    refresh_node(*words_.root, [this] {
+      return is_pinned() || words_.hold->keeps_root_low() ? std::uint64_t{0} : tree_.least_below_top();
+    });
   }
 
   min_tree<Platform, Arity> tree_;
