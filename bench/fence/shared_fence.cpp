@@ -122,12 +122,18 @@ void signal_reloaded(State& state) {
   measure_reloaded(state, fence);
 }
 
-/// What a signal can't do without where the address of its words is read each time: two loads, a store and a branch.
+/// What a signal can't do without where the address of its words is read each time: two loads, a store and a branch; in
+/// the symmetric form an exchange instead of the store.
+template <bool IsSymmetric>
 struct words_by_address {
   void signal(std::uint64_t value) noexcept {
     words* const at = here;
-    at->value.store(value, std::memory_order_release);
-    asm volatile("" : : : "memory");
+    if constexpr (IsSymmetric) {
+      static_cast<void>(at->value.exchange(value, std::memory_order_seq_cst));
+    } else {
+      at->value.store(value, std::memory_order_release);
+      asm volatile("" : : : "memory");
+    }
     if (at->least.load(std::memory_order_relaxed) < value) [[unlikely]]
       ++due;
   }
@@ -290,7 +296,9 @@ void add_signals(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::row("shared_signal/words_by_address/reloaded", signal_of_one<words_by_address>)->Iterations(3000);
+  bench::row("shared_signal/words_by_address/reloaded", signal_of_one<words_by_address<false>>)->Iterations(3000);
+  bench::row("shared_signal/words_by_address.symmetric/reloaded", signal_of_one<words_by_address<true>>)
+      ->Iterations(3000);
   add_signals<progress_of_one, progress_shared>("progress_fence");
   add_signals<symmetric_of_one, symmetric_shared>("progress_fence.symmetric");
   add_signals<any_of_one, any_shared>("fence");

@@ -15,7 +15,8 @@ def signals(page):
         page.compare(f"{kind}, in registers", *rows, "min_ns", at_most=1.05)
     for kind in KINDS:
         rows = [f"shared_signal/{kind}/reloaded", f"shared_signal/{kind}.of_one/reloaded"]
-        least = "shared_signal/words_by_address/reloaded" if kind == "progress_fence" else None
+        form = kind.removeprefix("progress_fence")
+        least = None if kind == "fence" else f"shared_signal/words_by_address{form}/reloaded"
         limit = 1.2 if kind == "progress_fence" else 1.05
         page.compare(f"{kind}, its address read each time", *rows, "min_ns", at_most=limit, least=least)
     page.head("1,000", "1,000 asleep in ten processes, none due, beside none")
