@@ -82,8 +82,12 @@ class open_fence {
 
 /// Whether roots are held here at all.
 bool is_held_nowhere() {
-  if (hooked::asymmetric && signaller_on<hooked>::negotiate<asymmetric_barriers>()) return false;
-  MESSAGE("not tested: waiters need no barrier between processes here, or the system has none");
+  if (hooked::asymmetric && signaller_on<hooked>::negotiate<asymmetric_barriers>()) {
+    const auto made = signaller_on<hooked>::create();
+    REQUIRE(made);
+    if (made.fence.monitored_value() == nobody) return false;
+  }
+  MESSAGE("not tested: waiters need no barrier between processes here, or the system has none, or does not register");
   return true;
 }
 
@@ -215,7 +219,8 @@ struct refusing : hooked_platform<without_spins<shared_platform>> {
 
 }  // namespace
 
-TEST_CASE("[A31][A34] where the barrier is refused to the waiter that begins a hold of a shared fence, there is none") {
+TEST_CASE(
+    "[A31][A34] where the barrier is refused to the waiter that begins a hold of a shared fence, none begins soon") {
   if (is_held_nowhere()) return;
   open_fence<refusing> fence;
   for (int waits = 0; waits < 4; ++waits) fence.wait_for_next();
@@ -224,8 +229,13 @@ TEST_CASE("[A31][A34] where the barrier is refused to the waiter that begins a h
   CHECK_FALSE(fence.is_held());
   CHECK(fence.root() == nobody);
   refusing::refuses = false;
-  for (int waits = 0; waits < 100; ++waits) fence.wait_for_next();
-  CHECK_FALSE(fence.is_held());
+  for (int waits = 0; waits < 4'096; ++waits) {
+    CHECK_FALSE(fence.is_held());
+    fence.wait_for_next();
+  }
+  // Another process may be allowed what one was refused.
+  fence.wait_for_next();
+  CHECK(fence.is_held());
 }
 
 TEST_CASE("a shared fence whose waiters need no barrier between processes is never held") {

@@ -566,7 +566,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
 
   /// Raises the value to `value`, releases every waiter that is due, in any process, and returns true. Returns false if
   /// the value is not above the current one. Progress: lock-free among processes that only signal; one
-  /// read-modify-write if nobody is due. Any thread may call it. Takes no lock and throws nothing.
+  /// read-modify-write if nobody is due, and the root is neither pinned nor held. Any thread may call it. Takes no lock
+  /// and throws nothing.
   bool signal(std::uint64_t value) noexcept
     requires(Rights == shared_rights::signal && Signallers == writers::several)
   {
@@ -576,7 +577,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
     return true;
   }
   /// Sets the value to `value`, which must not be less than the current one, and releases every waiter that is due, in
-  /// any process. Progress: wait-free if nobody is due: one store, one load. One thread at a time.
+  /// any process. Progress: wait-free if nobody is due, and the root is neither pinned nor held: one store, one load.
+  /// One thread at a time.
   void signal(std::uint64_t value) noexcept
     requires(Rights == shared_rights::signal && Signallers == writers::one)
   {

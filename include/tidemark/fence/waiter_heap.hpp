@@ -348,12 +348,12 @@ class waiter_heap {
     return true;
   }
   /// Ends what begin_hold() has begun. If `is_ordered`, other waiters may rely on the hold from now on. Otherwise the
-  /// barrier was refused, and holds are forbidden for the life of the heap. Progress: lock-free.
+  /// barrier was refused, and holds are forbidden for the life of the heap. Progress: wait-free.
   [[gnu::cold, gnu::noinline]] void finish_beginning(detail::hold_state begun, bool is_ordered) noexcept {
     if (is_ordered) return hold_.confirm(begun);
     forbid_hold();
   }
-  /// Counts a call of release_due(), after it has returned. Too many in vain end a hold. Progress: lock-free. Any
+  /// Counts a call of release_due(), after it has returned. Too many in vain end a hold. Progress: wait-free. Any
   /// thread may call it.
   void count_pass(bool has_released) noexcept {
     if (hold_.count_pass(has_released)) refresh_root();

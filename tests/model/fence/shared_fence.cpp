@@ -69,15 +69,6 @@ struct timeout_against_pass : model::suite<3>, processes<Kind, Shape> {
   void after() { this->shared.require_idle(); }
 };
 
-/// A platform on which the heavy barrier does not reach the signaller, as where its process has not registered.
-template <class Platform>
-struct unregistered : Platform {
-  static bool heavy_barrier(verify::source_position at = verify::source_position::current()) {
-    Platform::full_barrier(at);
-    return true;
-  }
-};
-
 /// [A31] A signaller that the barrier does not reach pins the root before its first signal, while a waiter registers.
 template <kind Kind, shape Shape>
 struct pins_before_it_signals : model::suite<2>, processes<Kind, Shape, model::mortal<unregistered<checker>>> {

@@ -28,6 +28,7 @@ using platform = mortal_platform;
 
 template <detail::hold_terms Terms>
 using terms = holding<Terms, platform>;
+using unreached = holding<at_once_and_for_long, model::mortal<unregistered<checker>>>;
 using without_barrier = holding<at_once_and_for_long, model::refused_later<platform>>;
 
 /// [A28] [A31] [A37] Of two waiters for one value, one may rely on the hold that the other one begins, or confirm it.
@@ -61,6 +62,19 @@ struct second_value_for_two : model::suite<3>, Processes {
     if (index != 0) return this->receive(index, 2);
     this->attached[0].signal(1);
     this->hand_over(0, 2);
+  }
+  void after() { this->shared.require_idle(); }
+};
+
+/// [A31] [A37] Of two waiters, one may rely on the hold that the other one begins. The heavy barrier does not reach the
+/// signaller, which pins the root before its first signal, and ends that.
+template <class Processes>
+struct beside_a_pin : model::suite<3>, Processes {
+  void thread(unsigned index) {
+    if (index != 0) return this->receive(index);
+    this->shared.heap.pin(5);
+    this->hand_over(0);
+    this->shared.heap.unpin(5);
   }
   void after() { this->shared.require_idle(); }
 };
@@ -134,9 +148,10 @@ struct ender_is_killed : model::suite<2>, Processes {
   void after() { this->shared.require_idle(); }
 };
 
-enum class change { begin, end };
+enum class change { begin, end, refuse };
 
-/// [A12] [A33] A hold begins or ends while a waiter comes and goes. When all is quiet, the root has seen it.
+/// [A12] [A33] A hold begins, ends or is given up while a waiter comes and goes. When all is quiet, the root has seen
+/// it.
 template <class Processes, change What>
 struct quiet_after : model::suite<2>, Processes {
   quiet_after() {
@@ -151,6 +166,7 @@ struct quiet_after : model::suite<2>, Processes {
     } else {
       detail::hold_state hold = heap.hold();
       MODEL_REQUIRE(heap.begin_hold(hold));
+      if (What == change::refuse) heap.finish_beginning(hold, false);
     }
   }
   void after() {
@@ -213,6 +229,8 @@ template <class Processes>
 using quiet_after_begin = quiet_after<Processes, change::begin>;
 template <class Processes>
 using quiet_after_end = quiet_after<Processes, change::end>;
+template <class Processes>
+using quiet_after_refusal = quiet_after<Processes, change::refuse>;
 
 }  // namespace
 
@@ -231,6 +249,8 @@ int main(int argc, char** argv) {
   add<ender_is_killed, one_slot, "ender_is_killed", terms<after_one_release>, true>(checks);
   add<quiet_after_begin, one_slot, "quiet_after_begin", terms<at_once>>(checks);
   add<quiet_after_end, one_slot, "quiet_after_end", terms<at_once>>(checks);
+  add<quiet_after_refusal, one_slot, "quiet_after_refusal", terms<at_once>>(checks);
+  add<beside_a_pin, two_slots, "beside_a_pin", unreached>(checks);
   add<root_of_the_dead, two_slots, "root_of_the_dead", terms<at_once>>(checks);
   return model::run(argc, argv, std::move(checks));
 }

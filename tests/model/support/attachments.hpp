@@ -21,6 +21,15 @@ using checker = tidemark::TIDEMARK_MODEL_PLATFORM;
 using mortal_platform = mortal<checker>;
 using payload = checker::var<int>;
 
+/// A platform on which the heavy barrier does not reach the signaller, as where its process has not registered.
+template <class Platform>
+struct unregistered : Platform {
+  static bool heavy_barrier(tidemark::verify::source_position at = tidemark::verify::source_position::current()) {
+    Platform::full_barrier(at);
+    return true;
+  }
+};
+
 /// How many slots there are, and which of them others have who never leave.
 struct shape {
   std::size_t slots = 1;

@@ -32,7 +32,7 @@
 // the node, which comes before x2's loads of the children. So x2 has seen C. The argument needs two tries, an
 // exchange that does not fail for no reason, versions, and child loads that are not stale; for each of them the model
 // checks have a twin without it that fails. It holds for the root's other children, too: their changes are (H8) of a
-// top, (H11), (H13) and (H15) of the lane, and (H24), (H26) and (H28) of the hold.
+// top, (H11), (H13) and (H15) of the lane, and (H24), (H26), (H28) and (H34) of the hold.
 //
 // Not promised: between a leaf change and the end of its refresh, nodes may hold more or less than their least leaf.
 #ifndef TIDEMARK_FENCE_DETAIL_MIN_TREE_HPP

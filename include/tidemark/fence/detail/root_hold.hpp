@@ -14,9 +14,9 @@
 // anyway. Passes in vain cost far less than a heavy barrier, and each release pays for some of them.
 //
 // Who writes what. A waiter that has registered begins a hold (H24), refreshes the root, issues its heavy barrier, and
-// lets others rely on it (H25). A thread that has made a pass counts it, and ends the hold when too many were in vain
-// (H26); or it forbids all holds (H28). Whoever ends a hold refreshes the root. The end of a hold begins a new round,
-// so a waiter that was delayed can't take a later hold for its own.
+// lets others rely on it (H25), or gives it up if the barrier was refused (H34). A thread that has made a pass counts
+// it, and ends the hold when too many were in vain (H26); or it forbids all holds (H28). Whoever ends a hold refreshes
+// the root. The end of a hold begins a new round, so a waiter that was delayed can't take a later hold for its own.
 //
 // Why no waiter is missed. A waiter R for target t registers (w1), finds that the root is held (H23), issues its full
 // barrier (F59), and looks at the value (w3). A signal S stores v >= t (s1) and reads the root (s3). The word is a
@@ -25,8 +25,8 @@
 //
 //   - s3 comes before the heavy barrier of the thread that has begun the hold: then s1 does, too, so it is visible
 //     behind (H25), which (H23) has read, and w3 finds v.
-//   - s3 comes later, and finds 0: S issues its full barrier and makes a pass. There are full barriers between s1 and
-//     the pass, and between w1 and w3, so the pass finds R, or w3 finds v.
+//   - s3 comes later, and finds 0, as it always does where S has pinned the root: S issues its full barrier and makes a
+//     pass. There are full barriers between s1 and the pass, and between w1 and w3, so the pass finds R, or w3 finds v.
 //   - s3 comes later, and finds more than 0: that was written by a refresh that has seen the end of the hold (H22). R,
 //     too, has read the word by (H22), when the nodes below the root were low. The end came after that, because (H23)
 //     still found the hold. The refresh reads the nodes after the word, so it has seen R: s3 finds at most t - 1, and S
@@ -96,6 +96,10 @@ class hold_state {
     const std::uint64_t next = trial() + 1;
     return off((word_ >> round_shift) + 1, next < terms.most_doublings ? next : terms.most_doublings, terms);
   }
+  /// As if many had ended.
+  constexpr hold_state given_up(const hold_terms& terms) const noexcept {
+    return off((word_ >> round_shift) + 1, terms.most_doublings, terms);
+  }
 
   /// After a pass that has released somebody. A hold with the greatest credit has proved itself: the next one comes as
   /// soon as the second.
@@ -160,7 +164,7 @@ class root_hold {
 
   /// For refreshes of the root. Progress: wait-free.
   bool keeps_root_low() const noexcept {
-    // (H22): seq_cst like (H7). The changes are (H24), (H26) and (H28).
+    // (H22): seq_cst like (H7). The changes are (H24), (H26), (H28) and (H34).
     return hold_state{word_.load(std::memory_order_seq_cst)}.keeps_root_low();
   }
 
@@ -198,6 +202,20 @@ class root_hold {
     }
   }
 
+  /// Ends the hold that this thread has begun, because its heavy barrier was refused, unless the hold has ended; the
+  /// next one comes as late as one does at most. Returns whether it has, so that the root must be refreshed. Progress:
+  /// wait-free.
+  [[gnu::cold, gnu::noinline]] bool give_up(hold_state begun) noexcept {
+    std::uint64_t seen = begun.word();
+    for (unsigned attempt = 0; attempt < most_attempts && hold_state{seen}.is_begun_as(begun); ++attempt) {
+      // (H34): seq_cst, like (H24).
+      if (word_.compare_exchange_strong(seen, hold_state{seen}.given_up(terms).word(), std::memory_order_seq_cst,
+                                        std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+
   /// Counts a pass. Returns whether it has ended the hold, so that the root must be refreshed. Progress: wait-free.
   [[gnu::cold, gnu::noinline]] bool count_pass(bool has_released) noexcept {
     // (H27): relaxed alone; an older word makes (H26) fail, or leaves the pass uncounted.
@@ -223,8 +241,8 @@ class root_hold {
   }
 
  private:
-  /// A pass that is not counted is made up for by the next. In memory that processes share, one of them may change the
-  /// word all the time.
+  /// In memory that processes share, one of them may change the word all the time. Whoever has tried so often leaves
+  /// things to others: the next pass is counted, and many passes in vain end a hold that nobody has confirmed.
   static constexpr unsigned most_attempts = 16;
   static constexpr hold_terms terms = hold_terms_of<Platform>();
   static_assert(terms.most_doublings < 16 && terms.least_releases << terms.most_doublings < 1 << 13 &&
@@ -241,6 +259,7 @@ struct no_hold {
   static constexpr hold_state look() noexcept { return hold_state::never(); }
   static constexpr bool begin(hold_state&) noexcept { return false; }
   static constexpr void confirm(hold_state) noexcept {}
+  static constexpr bool give_up(hold_state) noexcept { return false; }
   static constexpr bool count_pass(bool) noexcept { return false; }
   static constexpr bool forbid() noexcept { return false; }
 };

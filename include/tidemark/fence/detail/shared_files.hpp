@@ -185,7 +185,7 @@ static_assert(sizeof(segment_header) == 88 && offsetof(segment_header, options) 
               offsetof(segment_header, id) == 64);
 
 inline constexpr std::array<char, 8> segment_magic{'t', 'i', 'd', 'e', 'm', 'a', 'r', 'k'};
-inline constexpr std::uint32_t segment_layout_version = 1;
+inline constexpr std::uint32_t segment_layout_version = 2;
 
 inline segment_header header_for(const segment_shape& shape, std::array<std::uint64_t, 2> id,
                                  segment_file file) noexcept {

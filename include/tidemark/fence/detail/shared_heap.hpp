@@ -18,7 +18,7 @@
 //     refresh of each living thread stands by itself. If they are too low, the next signal above them makes a pass in
 //     vain, which puts them right.
 //   - A hold that it has begun and not confirmed keeps the root at 0, and nobody relies on it. The next waiter confirms
-//     it. One that it has ended without a refresh of the root is over with the next pass.
+//     it, or passes in vain end it. If it has ended one without a refresh, the root stays at 0 until the next pass.
 //   - Threads that it has released and not woken sleep on. They must look at the value from time to time, or one thread
 //     of their process must do it for all (shared_watch.hpp).
 //
@@ -224,16 +224,17 @@ class shared_heap {
   /// finish_beginning(). Progress: wait-free.
   /// \param seen  what hold() has returned, and that does not hold
   [[gnu::cold, gnu::noinline]] bool begin_hold(hold_state& seen) noexcept {
-    // (H22) again, and not only (H23): its (H24) must come before the refresh in the single total order.
+    // (H22) again, and not only (H23): its (H24) must come before the refresh in the single total order. No check can
+    // show that, because the checker executes its operations in such an order.
     if (seen.keeps_root_low() ? !words_.hold->keeps_root_low() : !words_.hold->begin(seen)) return false;
     refresh_root();
     return true;
   }
   /// Ends what begin_hold() has begun. If `is_ordered`, other waiters may rely on the hold from now on. Otherwise the
-  /// barrier was refused, and holds are forbidden for the life of the heap. Progress: wait-free.
+  /// barrier was refused to this process: the hold ends, and the next one comes late. Progress: wait-free.
   [[gnu::cold, gnu::noinline]] void finish_beginning(hold_state begun, bool is_ordered) noexcept {
     if (is_ordered) return words_.hold->confirm(begun);
-    if (words_.hold->forbid()) refresh_root();
+    if (words_.hold->give_up(begun)) refresh_root();
   }
   /// Counts a pass, after it was made. Too many in vain end a hold. Progress: wait-free.
   void count_pass(bool has_released) noexcept {
@@ -272,7 +273,8 @@ class shared_heap {
   }
   void refresh_root() noexcept {
     refresh_node(*words_.root, [this] {
-      return is_pinned() || words_.hold->keeps_root_low() ? std::uint64_t{0} : tree_.least_below_top();
+      // The hold first: a waiter that registers must have read it, also where the root is pinned (root_hold.hpp).
+      return words_.hold->keeps_root_low() || is_pinned() ? std::uint64_t{0} : tree_.least_below_top();
     });
   }
 
