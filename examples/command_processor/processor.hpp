@@ -169,7 +169,7 @@ class processor {
   [[nodiscard]] std::vector<planned_loss> missing_losses() const {
     std::vector<planned_loss> missing;
     for (const loss& each : losses_) {
-      if (!each.has_happened) missing.push_back(each.plan);
+      if (each.has_happened == 0) missing.push_back(each.plan);
     }
     return missing;
   }
@@ -181,7 +181,7 @@ class processor {
   struct loss {
     explicit loss(const planned_loss& planned) : plan(planned) {}
     planned_loss plan;
-    std::atomic<bool> has_happened = false;
+    std::atomic<int> has_happened = 0;  // not a bool: RISC-V has no exchange of a byte
   };
 
   static constexpr std::size_t pack_queues = 4;
@@ -259,9 +259,9 @@ class processor {
   /// before, the next submission has it, too.
   void record_losses(stage of, lane& on) {
     for (loss& each : losses_) {
-      if (each.plan.of != of || submissions(of) < each.plan.submission || each.has_happened) continue;
+      if (each.plan.of != of || submissions(of) < each.plan.submission || each.has_happened != 0) continue;
       on.run("lose the engine", [this, &each] {
-        if (!each.has_happened.exchange(true)) engine_for(each.plan.of).abort();
+        if (each.has_happened.exchange(1) == 0) engine_for(each.plan.of).abort();
       });
     }
   }

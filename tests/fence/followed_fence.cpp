@@ -133,8 +133,8 @@ class lost_for_a_look : public waitable<lost_for_a_look> {
 
   std::uint64_t current_value() const noexcept { return of_.current_value(); }
   [[nodiscard]] bool is_reached(std::uint64_t target) const noexcept { return of_.is_reached(target); }
-  bool is_lost() const noexcept { return is_lost_.exchange(false); }
-  void lose() { is_lost_ = true; }
+  bool is_lost() const noexcept { return is_lost_.exchange(0) != 0; }
+  void lose() { is_lost_ = 1; }
 
  private:
   friend waitable<lost_for_a_look>;
@@ -145,7 +145,7 @@ class lost_for_a_look : public waitable<lost_for_a_look> {
   }
 
   const shared_fence& of_;
-  mutable std::atomic<bool> is_lost_{false};
+  mutable std::atomic<int> is_lost_{0};  // not a bool: RISC-V has no exchange of a byte
 };
 
 /// Runs a loop on a thread of its own.
