@@ -86,9 +86,9 @@ class alignas(16) wide_double_word {
 
   /// Exchanges both halves if they are the expected ones, and never fails otherwise. On failure `expected` becomes
   /// what was found, which may be torn, as with load().
-#if defined(__x86_64__) && defined(__clang__) && __clang_major__ < 19
-  // These versions may address the variables of a function by rbx, if it calls alloca() and has widely aligned ones.
-  // They do not save it for a statement in assembler, so this is not inlined there.
+#if defined(__x86_64__) && defined(__clang__)
+  // Clang may address the variables of a function by rbx, if it calls alloca() and has widely aligned ones. It does not
+  // always save it for a statement in assembler (14 and 19 were seen not to), so this is not inlined there.
   [[gnu::noinline]]
 #endif
   bool compare_exchange_strong(versioned& expected, versioned desired, std::memory_order, std::memory_order) noexcept {
