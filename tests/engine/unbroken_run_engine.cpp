@@ -167,6 +167,7 @@ struct beside_busy_thread {
       try {
         static_cast<void>(engine.loop().run_one());
       } catch (const std::runtime_error&) {
+        CHECK(throws);
       }
     });
     await([this] { return is_busy.load(); });
