@@ -601,13 +601,14 @@ TEST_CASE_TEMPLATE("[C5] a call of the loop that work has made returns to it whe
   std::atomic<bool> is_inside{false};
   std::atomic<bool> is_done{false};
   std::atomic<int> broken{0};
-  constexpr std::chrono::nanoseconds most_time{20'000'000};
+  constexpr std::chrono::nanoseconds most_time = std::chrono::milliseconds{20};
   queue_of<Kind> queue{engine};
   std::deque<queue_of<Kind>> calling;
   for (int number = 0; number < 2; ++number) {
     calling.emplace_back(engine).run([&] {
       // Where the time of each call is over before it has looked, no run could begin. So it grows.
-      for (std::chrono::nanoseconds time{5'000}; !is_done; time = (std::min)(time + time / 8, most_time)) {
+      for (std::chrono::nanoseconds time = std::chrono::microseconds{5}; !is_done;
+           time = (std::min)(time + time / 8, most_time)) {
         static_cast<void>(engine.loop().run_one_for(time));
         if (is_inside) ++broken;
       }

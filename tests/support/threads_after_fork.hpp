@@ -10,9 +10,9 @@ namespace testing {
 
 /// ThreadSanitizer and qemu end a child that starts one.
 #if TIDEMARK_HAS_TSAN || defined(TIDEMARK_TEST_EMULATED)
-constexpr bool may_start_threads_after_fork = false;
+inline constexpr bool may_start_threads_after_fork = false;
 #else
-constexpr bool may_start_threads_after_fork = true;
+inline constexpr bool may_start_threads_after_fork = true;
 #endif
 
 }  // namespace testing

@@ -175,7 +175,7 @@ struct made_of_zeros : model::suite<3>, processes<Kind, Shape> {
 
   void thread(unsigned index) {
     if (index == 0) {
-      mortality::may_die_within(20);
+      mortality::may_die_within(40);
       this->shared.heap.prepare();
     } else if (index == 1) {
       this->shared.heap.prepare();
@@ -230,45 +230,17 @@ struct latched_loss : model::suite<2>, model::with_mortals {
   }
 };
 
-/// A waiter is killed at any of its operations, while another one waits and is signalled.
 template <kind Kind, shape Shape>
-struct waiter_is_killed : model::suite<3>, one_may_end<Kind, Shape> {
-  void thread(unsigned index) {
-    if (index == 0) {
-      mortality::may_die_within(30);
-      static_cast<void>(this->attached[0].wait(1, some_time));
-      this->ends();
-    } else if (index == 1) {
-      this->hand_over(1);
-    } else {
-      this->receive(2);
-      this->clean_if_ended();
-    }
-  }
-};
+struct waiter_is_killed : killed_waiter<processes<Kind, Shape>> {};
+template <kind Kind, shape Shape>
+struct signaller_is_killed : killed_signaller<processes<Kind, Shape>> {};
 
-/// A signaller is killed at any of its operations. The next one finds the waiter.
+/// A signaller is killed. Whoever it has released without a wake is woken by somebody who looks at the value.
 template <kind Kind, shape Shape>
-struct signaller_is_killed : model::suite<2>, processes<Kind, Shape> {
+struct released_by_the_dead : model::suite<3>, one_may_end<processes<Kind, Shape>> {
   void thread(unsigned index) {
     if (index == 0) {
-      mortality::may_die_within(20);
-      this->attached[0].signal(1);
-      mortality::lives_again();  // as another process
-      this->hand_over(1, 2);
-    } else {
-      this->receive(2, 2);
-    }
-  }
-  void after() { this->shared.require_idle(); }
-};
-
-/// The same, and whoever the dead one has released without a wake is woken by somebody who looks at the value.
-template <kind Kind, shape Shape>
-struct released_by_the_dead : model::suite<3>, one_may_end<Kind, Shape> {
-  void thread(unsigned index) {
-    if (index == 0) {
-      mortality::may_die_within(20);
+      mortality::may_die_within(40);
       this->hand_over(0);
       this->ends();
     } else {
@@ -298,12 +270,12 @@ struct cleaned_against_pass : model::suite<3>, processes<Kind, Shape> {
 
 /// The cleaner is killed, too, and another one begins again. A living waiter is not disturbed.
 template <kind Kind, shape Shape>
-struct cleaner_is_killed : model::suite<3>, one_may_end<Kind, Shape> {
+struct cleaner_is_killed : model::suite<3>, one_may_end<processes<Kind, Shape>> {
   detail::shared_ticket left = this->shared.heap.add(1, 0, 1);
 
   void thread(unsigned index) {
     if (index == 0) {
-      mortality::may_die_within(20);
+      mortality::may_die_within(40);
       this->shared.heap.clean(1);
       this->ends();
     } else if (index == 1) {

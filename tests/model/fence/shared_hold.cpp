@@ -89,28 +89,6 @@ struct barrier_is_refused : one_value<Processes> {
   }
 };
 
-/// A waiter is killed at any of its operations while it begins a hold. No other one is missed.
-template <class Processes>
-struct beginner_is_killed : model::suite<3>, Processes {
-  void thread(unsigned index) {
-    if (index == 0) {
-      mortality::may_die_within(40);
-      static_cast<void>(this->attached[0].wait(never_signalled, some_time));
-      this->ends();
-    } else if (index == 1) {
-      this->hand_over(1);
-    } else {
-      this->receive(2);
-      this->clean_if_ended();
-    }
-  }
-  void after() {
-    mortality::none_dies();
-    this->clean_if_ended();
-    this->shared.require_idle();
-  }
-};
-
 /// A process began a hold, and was killed before it refreshed the root. The next waiter confirms it, so that the fence
 /// does not go on with a hold that saves nobody a barrier; and a third one may rely on it.
 template <class Processes>
@@ -127,22 +105,6 @@ struct begun_by_the_dead : model::suite<3>, Processes {
       MODEL_REQUIRE(this->shared.heap.hold().holds());
     } else {
       this->receive(2);
-    }
-  }
-  void after() { this->shared.require_idle(); }
-};
-
-/// A signaller is killed at any of its operations, while a signal in vain ends the hold. The next one finds the waiter.
-template <class Processes>
-struct ender_is_killed : model::suite<2>, Processes {
-  void thread(unsigned index) {
-    if (index == 0) {
-      mortality::may_die_within(30);
-      this->attached[0].signal(1);
-      mortality::lives_again();  // as another process
-      this->hand_over(0, 2);
-    } else {
-      this->receive(1, 2);
     }
   }
   void after() { this->shared.require_idle(); }
@@ -211,6 +173,10 @@ struct held : Processes {
   }
 };
 
+/// One of two waiters finds no slot, and looks again.
+template <kind Kind>
+using one_slot_for_two = held<processes<Kind, one_slot, terms<at_once_and_for_long>>>;
+
 template <template <class> class Scenario, shape Least, model::name Name, class Platform, bool IsHeld = false>
 void add(std::vector<model::check>& checks) {
   const auto add_kind = [&]<kind Kind, model::name Suffix>() {
@@ -239,14 +205,16 @@ int main(int argc, char** argv) {
   add<one_value, two_slots, "begins", terms<at_once_and_for_long>>(checks);
   add<one_value, two_slots, "begins_and_ends", terms<at_once>>(checks);
   add<one_value, two_slots, "relied_on", terms<at_once_and_for_long>, true>(checks);
+  checks.push_back(model::make_check<one_value<one_slot_for_two<kind::fence>>, "beyond_the_slots.fence">());
+  checks.push_back(model::make_check<one_value<one_slot_for_two<kind::progress>>, "beyond_the_slots.progress">());
   add<second_value, one_slot, "ends", terms<after_one_release>, true>(checks);
   add<second_value, one_slot, "begun_and_ended", terms<at_once>>(checks);
   add<second_value_for_two, two_slots, "ends_for_two", terms<after_one_release>, true>(checks);
   add<second_value_for_two, two_slots, "ends_beside_next", terms<at_once>, true>(checks);
   add<barrier_is_refused, two_slots, "barrier_is_refused", without_barrier>(checks);
-  add<beginner_is_killed, two_slots, "beginner_is_killed", terms<at_once_and_for_long>>(checks);
+  add<killed_waiter, two_slots, "beginner_is_killed", terms<at_once_and_for_long>>(checks);
   add<begun_by_the_dead, two_slots, "begun_by_the_dead", terms<at_once_and_for_long>>(checks);
-  add<ender_is_killed, one_slot, "ender_is_killed", terms<after_one_release>, true>(checks);
+  add<killed_signaller, one_slot, "ender_is_killed", terms<after_one_release>, true>(checks);
   add<quiet_after_begin, one_slot, "quiet_after_begin", terms<at_once>>(checks);
   add<quiet_after_end, one_slot, "quiet_after_end", terms<at_once>>(checks);
   add<quiet_after_refusal, one_slot, "quiet_after_refusal", terms<at_once>>(checks);

@@ -7,6 +7,7 @@
 
 #include "model_check.hpp"
 #include "mortal.hpp"
+#include "waiting.hpp"
 
 #include <tidemark/fence/detail/shared_core.hpp>
 #include <tidemark/fence/wait.hpp>
@@ -186,13 +187,46 @@ struct processes : with_mortals {
 };
 
 /// The same, and the process with the number 1 may end. Whoever comes later cleans up behind it.
-template <kind Kind, shape Shape, class Platform = mortal_platform>
-struct one_may_end : processes<Kind, Shape, Platform> {
+template <class Processes>
+struct one_may_end : Processes {
   void after() {
     mortality::none_dies();
     this->clean_if_ended();
     this->shared.require_idle();
   }
+};
+
+/// A waiter is killed at any of its operations, while another one waits and is signalled.
+template <class Processes>
+struct killed_waiter : suite<3>, one_may_end<Processes> {
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(60);
+      static_cast<void>(this->attached[0].wait(1, some_time));
+      this->ends();
+    } else if (index == 1) {
+      this->hand_over(1);
+    } else {
+      this->receive(2);
+      this->clean_if_ended();
+    }
+  }
+};
+
+/// A signaller is killed at any of its operations. The next one finds the waiter.
+template <class Processes>
+struct killed_signaller : suite<2>, Processes {
+  void thread(unsigned index) {
+    if (index == 0) {
+      mortality::may_die_within(40);
+      this->attached[0].signal(1);
+      mortality::lives_again();  // as another process
+      this->hand_over(1, 2);
+    } else {
+      this->receive(2, 2);
+    }
+  }
+  void after() { this->shared.require_idle(); }
 };
 
 }  // namespace model::attachments
