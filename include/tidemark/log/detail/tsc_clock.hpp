@@ -350,8 +350,8 @@ struct tsc_source {
   struct registers {
     std::uint32_t a, b, c, d;
   };
-  /// The macro of clang's <cpuid.h> does not compile with -masm=intel. Not inlined: Clang does not always save
-  /// rbx for a statement in assembler, although it may address the variables of the caller by it.
+  /// The macro of clang's <cpuid.h> does not compile with -masm=intel. Not inlined: Clang does not always save rbx
+  /// for a statement in assembler, although it may address the variables of the caller by it.
   [[gnu::noinline]] static registers cpuid(std::uint32_t leaf) noexcept {
     registers found{leaf, 0, 0, 0};
     __asm__ __volatile__("cpuid" : "+a"(found.a), "=b"(found.b), "+c"(found.c), "=d"(found.d));
