@@ -459,12 +459,22 @@ class Matrix(Copy):
         for part in ("4/3", "1/9", ""):
             self.assertEqual(self.matrix("gcc12", "--part", *part.split()).returncode, 2)
 
-    def test_a_row_that_can_not_be_built_fails(self):
+    def test_a_row_that_can_not_be_configured_fails(self):
+        self.stand_in(
+            "cmake",
+            '#!/bin/sh\ncase "$1" in --version) echo "cmake version 3.25.1" ;; *) echo unknown; exit 1 ;; esac\n',
+        )
+        done = self.matrix("gcc12")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("unknown", done.stderr)
+        self.assertRegex(done.stdout, r"gcc12 .* - +\d+ +FAILED\n")
+
+    def test_a_row_of_which_a_program_can_not_be_built_fails_and_its_tests_are_run(self):
         self.cmake("echo 'no such thing'; exit 1")
         done = self.matrix("gcc12")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no such thing", done.stderr)
-        self.assertRegex(done.stdout, r"gcc12 .* - +\d+ +FAILED\n")
+        self.assertRegex(done.stdout, r"gcc12 .* 2/2 +\d+ +FAILED\n")
 
     def test_a_row_without_its_tools_is_a_failure_unless_skips_are_allowed(self):
         row = ("i386", "i386", "i386")
