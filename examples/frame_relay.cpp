@@ -101,7 +101,7 @@ class stage {
     return first.drain() == wait_status::reached && second.drain() == wait_status::reached;
   }
 
-  frame& pixels(std::uint64_t n) { return pixels_[n % pixels_.size()]; }
+  frame& pixels(std::uint64_t n) { return pixels_[static_cast<std::size_t>(n % pixels_.size())]; }
 
   /// Writes what happened, when all threads have ended. Returns whether the file is whole.
   bool finish() {
