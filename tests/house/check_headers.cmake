@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 #
 # Every file below include/ opens with the SPDX line, as a comment of its language, and has at most 1,200 lines; a
-# header has at most 60 before its include guard.
+# header has at most 60 before its include guard. And no header names errno, but for platform/detail/native_parts.hpp,
+# which says why, and for verify/, whose programs have no coroutines of users.
 #
 #   cmake -D SOURCE_DIR=... -P check_headers.cmake
 
@@ -38,6 +39,12 @@ foreach(file IN LISTS files)
     if(head_lines GREATER max_head_lines)
       string(APPEND complaints "${name}:${head_lines}: more than ${max_head_lines} lines before the include guard\n")
     endif()
+  endif()
+  string(REGEX REPLACE "//[^\n]*" "" code "${text}")
+  if(file MATCHES "[.]hpp$"
+     AND NOT name MATCHES "/verify/|platform/detail/native_parts[.]hpp$"
+     AND code MATCHES "[^a-zA-Z0-9_<]errno[^a-zA-Z0-9_]")
+    string(APPEND complaints "${name}: names errno, and must call detail::thread_errno()\n")
   endif()
 endforeach()
 if(NOT complaints STREQUAL "")

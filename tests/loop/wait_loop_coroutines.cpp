@@ -5,10 +5,12 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <list>
 #include <optional>
@@ -20,6 +22,7 @@
 
 #include <tidemark/fence/wait_many.hpp>
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/platform/platform.hpp>
 
 #include "support/coroutine.hpp"
 #include "support/counted_allocations.hpp"
@@ -38,6 +41,20 @@ using namespace std::chrono_literals;
 using tidemark::run_status;
 using tidemark::wait_any_result;
 using tidemark::wait_status;
+
+namespace {
+
+// Compilers must not see into these.
+[[gnu::noinline]] void set_errno(int to) { errno = to; }
+[[gnu::noinline]] int get_errno() { return errno; }
+
+/// As the library does it where a call of the system may fail.
+void fail_and_keep_errno() {
+  const tidemark::detail::errno_keeper kept;
+  static_cast<void>(std::strtoul("99999999999999999999999", nullptr, 10));
+}
+
+}  // namespace
 
 TEST_CASE_TEMPLATE("[A19] a coroutine goes on when its value is reached, and at once if it was reached before", Kind,
                    EVERY_LOOP_KIND) {
@@ -292,6 +309,26 @@ TEST_CASE_TEMPLATE("schedule() moves a coroutine to a thread that runs the loop"
   };
   const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
   CHECK(runner.falls_asleep());
+  const coroutine moving = move();
+  await([&] { return runner.has_returned(); });
+  CHECK(has_moved);
+}
+
+TEST_CASE("a coroutine that goes on in another thread has the errno of that thread") {
+  tidemark::wait_loop loop;
+  bool has_moved = false;
+  const auto move = [&]() -> coroutine {
+    set_errno(1);
+    fail_and_keep_errno();
+    CHECK(get_errno() == 1);
+    co_await loop.schedule();
+    set_errno(2);
+    fail_and_keep_errno();
+    CHECK(get_errno() == 2);
+    has_moved = true;
+  };
+  const background runner{[&] { CHECK(loop.run_one() == run_status::ran); }};
+  CHECK(runner.blocks());
   const coroutine moving = move();
   await([&] { return runner.has_returned(); });
   CHECK(has_moved);

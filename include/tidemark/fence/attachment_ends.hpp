@@ -56,7 +56,7 @@ class attachment_ends {
     again_ = descriptor_type{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
     both_ = descriptor_type{::epoll_create1(EPOLL_CLOEXEC)};
     if (!files_ || !again_ || !both_ || !watch() || !add(files_) || !add(again_)) {
-      error_ = errno;
+      error_ = detail::thread_errno();
       both_.reset();
     }
   }
@@ -95,7 +95,7 @@ class attachment_ends {
 
   bool watch() const noexcept {
     const int file = detail::shared_access::waiters_file(of_);
-    if (file < 0) errno = EBADF;
+    if (file < 0) detail::thread_errno() = EBADF;
     return file >= 0 && ::inotify_add_watch(files_.get(), detail::descriptor_path{file}.text(), IN_CLOSE_WRITE) >= 0;
   }
   bool add(const descriptor_type& added) const noexcept {

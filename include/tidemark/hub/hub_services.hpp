@@ -17,8 +17,6 @@
 #if defined(__linux__)
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <cerrno>
 #endif
 
 #include "../platform/names.hpp"
@@ -121,20 +119,20 @@ class event_driven {
   /// errno.
   void quiet() const noexcept {
     const detail::cancellation_delay delayed;
-    const int saved = errno;
+    const detail::errno_keeper kept;
     std::uint64_t rung = 0;
     // Fails only when it is quiet already.
-    if (::read(descriptor_, &rung, sizeof rung) < 0) errno = saved;
+    [[maybe_unused]] const auto got = ::read(descriptor_, &rung, sizeof rung);
   }
 
   /// Makes the descriptor readable. The hub calls it, in any thread. Never blocks, and does not change errno.
   template <class Platform, class Word>
   void ring(Word&) const noexcept {
     const detail::cancellation_delay delayed;
-    const int saved = errno;
+    const detail::errno_keeper kept;
     const std::uint64_t one = 1;
     // Fails only when the count would overflow, and then the descriptor is readable.
-    if (::write(descriptor_, &one, sizeof one) < 0) errno = saved;
+    [[maybe_unused]] const auto put = ::write(descriptor_, &one, sizeof one);
   }
 
  private:

@@ -48,7 +48,6 @@
 #if defined(__linux__) && TIDEMARK_HAS_FUTEX
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -247,7 +246,7 @@ class basic_shared_logs {
 
     detail::open_result begin(const shared_logs_options&) {
       std::uint64_t writer = 0;
-      if (!detail::random_bits(&writer, sizeof writer)) return detail::failure(errno);
+      if (!detail::random_bits(&writer, sizeof writer)) return detail::failure(detail::thread_errno());
       directory.emplace(place.records(), place.memory(), writer | 1, static_cast<std::uint32_t>(::getpid()));
       return detail::opened();
     }

@@ -51,7 +51,7 @@ class descriptor_watch : private detail::loop_work<typename Loop::platform>, pri
         loop_{on},
         callable_(std::move(callable)) {
     if (loop_.descriptor() < 0) {
-      error_ = errno;
+      error_ = detail::thread_errno();
       return;
     }
     const keeper kept(core().lock());

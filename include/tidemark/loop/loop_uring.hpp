@@ -148,7 +148,7 @@ class loop_uring_wait : private detail::loop_guest {
   /// \param allowed  `poll` for a ring that may not use the futex operation although it has one
   /// Progress: makes system calls, and takes the loop's lock.
   loop_uring_wait(Loop& on, int ring, uring_way allowed = uring_way::futex) noexcept
-      : loop_{on}, descriptor_{on.descriptor()}, error_{descriptor_ < 0 ? errno : 0} {
+      : loop_{on}, descriptor_{on.descriptor()}, error_{descriptor_ < 0 ? detail::thread_errno() : 0} {
     if (error_ == 0 && allowed == uring_way::futex && detail::has_futex_wait(ring)) way_ = uring_way::futex;
     const keeper kept(core().lock());
     core().guests().push(*this);

@@ -117,7 +117,7 @@ class basic_reached_descriptor : private detail::waker {
   basic_reached_descriptor(const basic_awaited<Platform>& on, int event, bool is_own) noexcept
       : waker{&on_release}, on_{on}, event_{event}, is_own_{is_own} {
     if (event_ < 0) {
-      error_ = is_own ? errno : EBADF;
+      error_ = is_own ? detail::thread_errno() : EBADF;
     } else if (target().is_over()) {
       write();
     } else {
@@ -150,10 +150,10 @@ class basic_reached_descriptor : private detail::waker {
   }
   void write() const noexcept {
     const detail::cancellation_delay delayed;
-    const int saved = errno;
+    const detail::errno_keeper kept;
     const std::uint64_t one = 1;
     // It fails where the count is full: the descriptor is readable then.
-    if (::write(event_, &one, sizeof one) < 0) errno = saved;
+    [[maybe_unused]] const auto put = ::write(event_, &one, sizeof one);
   }
 
   basic_awaited<Platform> on_;

@@ -503,7 +503,7 @@ class basic_loop {
   int descriptor() noexcept {
     const keeper kept(core_.lock());
     if (core_.outside() != nullptr && core_.outside() != &descriptor_) {
-      errno = ENOTSUP;
+      detail::thread_errno() = ENOTSUP;
       return -1;
     }
     const int opened = descriptor_.open();

@@ -34,6 +34,7 @@
 
 #include "../fence/fence.hpp"
 #include "../fence/timeline.hpp"
+#include "../platform/platform.hpp"
 #include "host_aperture.hpp"
 #include "lock_decision.hpp"
 #include "mapped_view.hpp"
@@ -69,7 +70,7 @@ class device_segment {
     if (options.window_pages != 0) made.window_ = make_aperture(finished, options.window_pages);
     const bool has_window = options.window_pages == 0 || made.window_ != nullptr;
     if (made.state_ == nullptr || made.places_ == nullptr || !has_window) {
-      errno = ENOMEM;
+      detail::thread_errno() = ENOMEM;
       return std::nullopt;
     }
     made.set_resized(options.cpu_visible);

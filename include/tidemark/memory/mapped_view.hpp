@@ -82,7 +82,7 @@ class memory_pages {
   /// once it is used: make() does not find out whether there is enough for all.
   [[nodiscard]] static std::optional<memory_pages> make(std::size_t pages) noexcept {
     if (!is_possible(pages)) {
-      errno = EINVAL;
+      detail::thread_errno() = EINVAL;
       return std::nullopt;
     }
     const std::size_t bytes = pages * page_bytes();
@@ -176,7 +176,7 @@ class mapped_view {
   mapped_view() noexcept = default;
 
   static std::nullopt_t refused() noexcept {
-    errno = EINVAL;
+    detail::thread_errno() = EINVAL;
     return std::nullopt;
   }
 

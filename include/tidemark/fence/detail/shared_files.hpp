@@ -300,14 +300,14 @@ inline bool random_bits(void* to, std::size_t bytes) noexcept {
 inline int read_header(int descriptor, segment_header& to) noexcept {
   const cancellation_delay delayed;
   const ssize_t got = ::pread(descriptor, &to, sizeof to, 0);
-  if (got < 0) return errno;
+  if (got < 0) return thread_errno();
   if (got != static_cast<ssize_t>(sizeof to)) to = segment_header{};
   return 0;
 }
 inline int write_header(int descriptor, const segment_header& from) noexcept {
   const cancellation_delay delayed;
   const ssize_t got = ::pwrite(descriptor, &from, sizeof from, 0);
-  return got == static_cast<ssize_t>(sizeof from) ? 0 : got < 0 ? errno : EIO;
+  return got == static_cast<ssize_t>(sizeof from) ? 0 : got < 0 ? thread_errno() : EIO;
 }
 
 // ---- bytes that are locked ------------------------------------------------------------------------------------------
@@ -348,7 +348,8 @@ class byte_locks {
     struct flock asked = range(F_WRLCK, at, 1);
     const cancellation_delay delayed;
     if (::fcntl(descriptor_, TIDEMARK_OFD_SETLK, &asked) == 0) return byte_lock::locked;
-    return errno == EAGAIN || errno == EACCES ? byte_lock::taken : byte_lock::refused;
+    const int error = thread_errno();
+    return error == EAGAIN || error == EACCES ? byte_lock::taken : byte_lock::refused;
   }
   void unlock_at(off_t at) noexcept {
     struct flock asked = range(F_UNLCK, at, 1);
@@ -409,11 +410,11 @@ class segment_files {
   /// Makes the files in memory. They end with the last process that has one of their descriptors, or maps them.
   static open_result create_in_memory(segment_files& to, const segment_shape& shape, file_modes modes = {}) noexcept {
     segment_files made{memory_file("tidemark values"), memory_file("tidemark waiters"), true};
-    if (!made.values_ || !made.waiters_) return failure(errno);
+    if (!made.values_ || !made.waiters_) return failure(thread_errno());
     open_result result = made.fill(shape, modes);
     if (!result) return result;
     for (const int each : {made.values(), made.waiters()}) {
-      if (::fcntl(each, F_ADD_SEALS, needed_seals) != 0) return failure(errno, segment_field::seals);
+      if (::fcntl(each, F_ADD_SEALS, needed_seals) != 0) return failure(thread_errno(), segment_field::seals);
     }
     to = std::move(made);
     return result;
@@ -423,7 +424,7 @@ class segment_files {
   open_result fill(const segment_shape& shape, file_modes modes) noexcept {
     if (const segment_field wrong = impossible_field(shape); wrong != segment_field::none) return differs_in(wrong);
     std::array<std::uint64_t, 2> id{};
-    if (!random_bits(id.data(), sizeof id)) return failure(errno);
+    if (!random_bits(id.data(), sizeof id)) return failure(thread_errno());
     const open_result result =
         fill_file(values(), value_file_size(shape), modes.values, header_for(shape, id, segment_file::values));
     if (!result) return result;
@@ -439,7 +440,7 @@ class segment_files {
     file_descriptor reading;
     if (values_for_reading) {
       reading = open_anew(values(), O_RDONLY);
-      if (!reading) return not_opened_anew(errno);
+      if (!reading) return not_opened_anew(thread_errno());
     }
     std::array<int, 2> sent{reading ? reading.get() : values(), waiters()};
     return send_descriptors(socket, sent.data(), with_waiters && waiters_ ? 2U : 1U);
@@ -459,7 +460,7 @@ class segment_files {
 
   static file_descriptor memory_file(const char* name) noexcept {
     const int number = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | not_executable);
-    if (number >= 0 || errno != EINVAL) return above_streams(number);
+    if (number >= 0 || thread_errno() != EINVAL) return above_streams(number);
     return above_streams(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));  // Linux before 6.3
   }
 
@@ -476,7 +477,7 @@ class segment_files {
     // Beyond this limit the system would end the program.
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return failure(EFBIG);
-    if (::ftruncate(descriptor, as_integer<off_t>(bytes)) != 0) return failure(errno);
+    if (::ftruncate(descriptor, as_integer<off_t>(bytes)) != 0) return failure(thread_errno());
     // The room is taken now. Otherwise the first access of a page that has none would end the program.
     int error = EINTR;
     for (int tries = 0; error == EINTR && tries < 1000; ++tries) {
@@ -484,12 +485,12 @@ class segment_files {
     }
     if (error == 0) error = write_header(descriptor, header);
     if (error != 0) return failure(error);
-    return ::fchmod(descriptor, mode) == 0 ? opened() : failure(errno, segment_field::rights);
+    return ::fchmod(descriptor, mode) == 0 ? opened() : failure(thread_errno(), segment_field::rights);
   }
 
   static open_result validate_file(int descriptor, std::size_t bytes) noexcept {
     struct stat found{};
-    if (::fstat(descriptor, &found) != 0) return failure(errno);
+    if (::fstat(descriptor, &found) != 0) return failure(thread_errno());
     return found.st_size == as_integer<off_t>(bytes) ? opened() : differs_in(segment_field::file_size);
   }
   bool are_sealed() const noexcept {
@@ -529,7 +530,7 @@ class segment_files {
     const cancellation_delay delayed;
     for (;;) {
       if (::sendmsg(socket, &message.head, MSG_NOSIGNAL) >= 0) return opened();
-      if (errno != EINTR) return failure(errno);
+      if (const int error = thread_errno(); error != EINTR) return failure(error);
     }
   }
 
@@ -541,9 +542,9 @@ class segment_files {
       const cancellation_delay delayed;
       do {
         got = ::recvmsg(socket, &message.head, MSG_CMSG_CLOEXEC);
-      } while (got < 0 && errno == EINTR);
+      } while (got < 0 && thread_errno() == EINTR);
     }
-    if (got < 0) return failure(errno);
+    if (got < 0) return failure(thread_errno());
     std::size_t count = 0;
     int error = 0;
     bool is_whole = message.text == segment_magic && (message.head.msg_flags & MSG_CTRUNC) == 0;
@@ -554,7 +555,7 @@ class segment_files {
         int number = -1;
         std::memcpy(&number, CMSG_DATA(head) + i * sizeof number, sizeof number);
         file_descriptor each = above_streams(number);
-        if (!each) error = errno;
+        if (!each) error = thread_errno();
         if (count < to.size()) {
           to[count++] = std::move(each);
         } else {

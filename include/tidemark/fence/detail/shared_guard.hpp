@@ -129,7 +129,8 @@ class futexes {
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
     kernel_time<std::int64_t> at{seconds.count(), (since_epoch - seconds).count()};
     if (::syscall(call, words_.data(), count_, 0, &at, CLOCK_MONOTONIC) >= 0) return true;
-    return errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT;
+    const int error = thread_errno();
+    return error == EAGAIN || error == EINTR || error == ETIMEDOUT;
   }
 
  private:
@@ -154,7 +155,7 @@ class futexes {
 /// Returns whether the system knows robust lists.
 inline bool has_robust_lists() noexcept {
   const errno_keeper kept;
-  return ::syscall(SYS_set_robust_list, nullptr, 0) != 0 && errno == EINVAL;
+  return ::syscall(SYS_set_robust_list, nullptr, 0) != 0 && thread_errno() == EINVAL;
 }
 
 /// The robust list of a thread, of one word.
@@ -173,7 +174,7 @@ class robust_word {
   /// Makes it the list of the calling thread, which must end before the object does. Returns 0, or the reason.
   int begin() noexcept {
     keep_program_order();
-    return ::syscall(SYS_set_robust_list, &head_, sizeof head_) == 0 ? 0 : errno;
+    return ::syscall(SYS_set_robust_list, &head_, sizeof head_) == 0 ? 0 : thread_errno();
   }
 
  private:

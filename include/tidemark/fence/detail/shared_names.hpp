@@ -135,11 +135,11 @@ class named_segment {
       held_name name{[&] { return open_path(paths_.waiters(), O_RDWR); }};
       open_result result = opened();
       if (name.descriptor() < 0) {
-        if (errno != ENOENT) return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
+        if (const int error = thread_errno(); error != ENOENT) return not_reached(error);
         if (shape == nullptr) return {open_status::unknown, segment_field::none, ENOENT};
         if (create(*shape, modes, attach, result)) return result;
       } else if (const byte_lock lock = name.try_lock(); lock == byte_lock::refused) {
-        return failure(errno);
+        return failure(thread_errno());
       } else if (lock == byte_lock::locked && name.is_at(paths_.waiters())) {
         if (!is_segment(name.descriptor())) return differs_in(segment_field::magic);
         if (name.is_used()) return attach_to(name, attach);
@@ -196,11 +196,11 @@ class named_segment {
     file_descriptor values = open_path(paths_.values(), is_signaller ? O_RDWR : O_RDONLY);
     // Whoever is attached has found both files.
     if (!values) {
-      if (errno == ENOENT) return differs_in(segment_field::id);
-      return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
+      const int error = thread_errno();
+      return error == ENOENT ? differs_in(segment_field::id) : not_reached(error);
     }
     file_descriptor waiters = open_anew(name.descriptor(), O_RDWR);
-    if (!waiters) return not_opened_anew(errno);
+    if (!waiters) return not_opened_anew(thread_errno());
     segment_files files{std::move(values), std::move(waiters), false};
     return attach(files, false);
   }
@@ -210,11 +210,15 @@ class named_segment {
   open_result open_to_look(Attach& attach) const noexcept {
     for (;;) {
       file_descriptor waiters = open_path(paths_.waiters(), O_RDONLY);
-      if (!waiters && errno == ENOENT) return {open_status::unknown, segment_field::none, ENOENT};
-      if (!waiters && errno != EACCES) return failure(errno, segment_field::name);
+      if (!waiters) {
+        const int error = thread_errno();
+        if (error == ENOENT) return {open_status::unknown, segment_field::none, ENOENT};
+        if (error != EACCES) return not_reached(error);
+      }
       file_descriptor values = open_path(paths_.values(), O_RDONLY);
-      if (!values && errno != ENOENT)
-        return failure(errno, errno == EACCES ? segment_field::rights : segment_field::name);
+      if (!values) {
+        if (const int error = thread_errno(); error != ENOENT) return not_reached(error);
+      }
       if (waiters && !is_segment(waiters.get())) return differs_in(segment_field::magic);
       if (waiters && !byte_locks{waiters.get()}.is_anyone_attached()) {
         return {open_status::unknown, segment_field::none, 0};
@@ -234,7 +238,7 @@ class named_segment {
   bool create(const segment_shape& shape, file_modes modes, Attach& attach, open_result& result) const noexcept {
     segment_files files{nameless_file(), nameless_file(), false};
     if (!files || files.waiters() < 0) {
-      result = failure(errno, segment_field::name);
+      result = failure(thread_errno(), segment_field::name);
       return true;
     }
     result = files.fill(shape, modes);
@@ -242,16 +246,16 @@ class named_segment {
     // The byte is locked before the file has a name, so nobody finds it half made.
     held_name name{[&] { return open_anew(files.waiters(), O_RDWR); }};
     if (name.descriptor() < 0) {
-      result = not_opened_anew(errno);
+      result = not_opened_anew(thread_errno());
       return true;
     }
     if (name.try_lock() != byte_lock::locked) {
-      result = failure(errno);
+      result = failure(thread_errno());
       return true;
     }
     if (!give_name(files.waiters(), paths_.waiters())) {
-      if (errno == EEXIST) return false;
-      result = failure(errno, segment_field::name);
+      if (thread_errno() == EEXIST) return false;
+      result = failure(thread_errno(), segment_field::name);
       return true;
     }
     // One that was left by a creator that was killed before it had a file of the waiters with a name, or by one that
@@ -260,11 +264,16 @@ class named_segment {
     bool has_both = false;
     if (result) {
       has_both = give_name(files.values(), paths_.values());
-      result = has_both ? attach(files, true) : failure(errno, segment_field::name);
+      result = has_both ? attach(files, true) : failure(thread_errno(), segment_field::name);
     }
     if (!result && has_both) static_cast<void>(remove_file(paths_.values()));
     if (!result) ::unlink(paths_.waiters());
     return true;
+  }
+
+  /// A path that could not be opened.
+  static open_result not_reached(int error) noexcept {
+    return failure(error, error == EACCES ? segment_field::rights : segment_field::name);
   }
 
   static bool give_name(int descriptor, const char* path) noexcept {
@@ -275,14 +284,22 @@ class named_segment {
   open_result remove() const noexcept {
     const open_result result = remove_file(paths_.values());
     if (!result) return result;
-    return ::unlink(paths_.waiters()) == 0 || errno == ENOENT ? opened() : failure(errno, segment_field::name);
+    return remove_path(paths_.waiters());
   }
   /// Removes the values. A file that is none of a segment stays.
   static open_result remove_file(const char* path) noexcept {
     const file_descriptor found = open_path(path, O_RDONLY);
-    if (!found) return errno == ENOENT ? opened() : failure(errno, segment_field::name);
+    if (!found) {
+      const int error = thread_errno();
+      return error == ENOENT ? opened() : failure(error, segment_field::name);
+    }
     if (!is_segment(found.get())) return differs_in(segment_field::magic);
-    return ::unlink(path) == 0 || errno == ENOENT ? opened() : failure(errno, segment_field::name);
+    return remove_path(path);
+  }
+  static open_result remove_path(const char* path) noexcept {
+    if (::unlink(path) == 0) return opened();
+    const int error = thread_errno();
+    return error == ENOENT ? opened() : failure(error, segment_field::name);
   }
 
   const segment_paths& paths_;

@@ -229,7 +229,7 @@ class shared_segment {
     const std::size_t waiter_size = files.waiters() < 0 ? 0 : waiter_file_size(shape_);
     void* const reserved =
         ::mmap(nullptr, value_size + waiter_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED) return failure(errno);
+    if (reserved == MAP_FAILED) return failure(thread_errno());
     base_ = static_cast<std::byte*>(reserved);
     mapped_ = value_size + waiter_size;
     has_waiters_ = waiter_size != 0;
@@ -242,12 +242,13 @@ class shared_segment {
                         rights_ == attachment_rights::look ? reading : writing);
     }
     // The child of a fork has no mapping: it would wait and signal as its parent.
-    if (result && ::madvise(base_, mapped_, MADV_DONTFORK) != 0) result = failure(errno);
+    if (result && ::madvise(base_, mapped_, MADV_DONTFORK) != 0) result = failure(thread_errno());
     return result;
   }
   static open_result map_file(int descriptor, std::byte* at, std::size_t bytes, int protection) noexcept {
     if (::mmap(at, bytes, protection, MAP_SHARED | MAP_FIXED, descriptor, 0) != MAP_FAILED) return opened();
-    return failure(errno, errno == EACCES || errno == EPERM ? segment_field::rights : segment_field::none);
+    const int error = thread_errno();
+    return failure(error, error == EACCES || error == EPERM ? segment_field::rights : segment_field::none);
   }
 
   /// Opens W anew, for the bytes of this attachment alone.
@@ -258,7 +259,7 @@ class shared_segment {
     }
     const int access = rights_ == attachment_rights::look ? O_RDONLY : O_RDWR;
     shared_process::add(own_, [&] { return open_anew(files.waiters(), access); });
-    if (!own_.lock) return not_opened_anew(errno);
+    if (!own_.lock) return not_opened_anew(thread_errno());
     locks_ = byte_locks{own_.lock.get()};
     return opened();
   }
@@ -271,11 +272,11 @@ class shared_segment {
     if (options.is_sole_signaller) {
       // By a lock, because of two that open at once one must succeed, and the other one must leave no trace.
       const byte_lock sole = locks_.try_lock_signaller();
-      if (sole == byte_lock::refused) return failure(errno);
+      if (sole == byte_lock::refused) return failure(thread_errno());
       if (sole == byte_lock::taken) return {open_status::busy, segment_field::rights, 0};
     }
     attachment_note note = own_note(options);
-    if (!random_bits(&note.incarnation, sizeof note.incarnation)) return failure(errno);
+    if (!random_bits(&note.incarnation, sizeof note.incarnation)) return failure(thread_errno());
     note.incarnation |= 1;
     records_.emplace(words(), locks_, shape_.attachments);
     claim_outcome claimed = records_->claim(note, clean);
@@ -287,7 +288,7 @@ class shared_segment {
     }
     if (claimed.status != byte_lock::locked) {
       records_.reset();
-      if (claimed.status == byte_lock::refused) return failure(errno);
+      if (claimed.status == byte_lock::refused) return failure(thread_errno());
       return {open_status::no_space, segment_field::attachments, 0};
     }
     index_ = claimed.index;

@@ -91,7 +91,6 @@ class uring_word {
 #if defined(__linux__)
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 
@@ -141,9 +140,8 @@ class loop_descriptor final : public outside_sleep {
     timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     joint_ = ::epoll_create1(EPOLL_CLOEXEC);
     if (event_ < 0 || timer_ < 0 || joint_ < 0 || !join(event_) || !join(timer_)) {
-      const int reason = errno;
+      const errno_keeper kept;
       close();
-      errno = reason;
     }
     return joint_;
   }
@@ -207,7 +205,7 @@ class loop_descriptor final : public outside_sleep {
 
   /// Returns 0, or the reason why the system refuses it.
   int watch(watched_descriptor& added) noexcept {
-    if (!control(EPOLL_CTL_ADD, added)) return errno;
+    if (!control(EPOLL_CTL_ADD, added)) return thread_errno();
     watched_.push(added);
     return 0;
   }

@@ -16,12 +16,11 @@
 #include <atomic>
 
 #include "configuration.hpp"
+#include "native_parts.hpp"
 
 #if TIDEMARK_HAS_MEMBARRIER
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cerrno>
 #endif
 
 namespace tidemark::detail {
@@ -58,10 +57,8 @@ struct asymmetric_barriers {
 
 /// Makes a call of membarrier(2). Returns its result, which is negative if the system has refused.
 inline long membarrier_call(int command) noexcept {
-  const int saved = errno;
-  const long result = syscall(SYS_membarrier, command, 0, 0);
-  errno = saved;
-  return result;
+  const errno_keeper kept;
+  return syscall(SYS_membarrier, command, 0, 0);
 }
 
 struct linux_fences {

@@ -49,6 +49,12 @@ inline thread_identity this_thread() noexcept {
 }
 #endif
 
+/// The errno of the thread that asks. The headers must not name errno elsewhere: the system declares that its place
+/// never changes, too, so a call that is inlined into a coroutine would read or write that of the former thread.
+inline int& thread_errno() noexcept {
+  return asked_anew<int&>([]() noexcept -> int& { return errno; });
+}
+
 /// Restores errno at the end of its scope.
 class errno_keeper {
  public:
@@ -58,7 +64,7 @@ class errno_keeper {
   ~errno_keeper() { at_ = kept_; }
 
  private:
-  int& at_ = asked_anew<int&>([]() noexcept -> int& { return errno; });
+  int& at_ = thread_errno();
   const int kept_ = at_;
 };
 

@@ -151,8 +151,10 @@ struct basic_futex_parking {
   /// Reads errno. If the deadline was cut, it has not passed yet when the kernel says that it has.
   template <class Integer>
   static sleep_end end_of(long result, steady_time until) noexcept {
-    if (result >= 0 || errno == EAGAIN || errno == EINTR) return sleep_end::woken;
-    if (errno != ETIMEDOUT) return sleep_end::refused;
+    if (result >= 0) return sleep_end::woken;
+    const int error = thread_errno();
+    if (error == EAGAIN || error == EINTR) return sleep_end::woken;
+    if (error != ETIMEDOUT) return sleep_end::refused;
     const bool is_cut = std::chrono::floor<std::chrono::seconds>(until.time_since_epoch()).count() >
                         (std::numeric_limits<Integer>::max)();
     return is_cut ? sleep_end::refused : sleep_end::timed_out;
