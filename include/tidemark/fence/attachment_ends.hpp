@@ -16,7 +16,7 @@
 // It is told by the kernel when that closes the files of the process, so it needs no number of a process, and no
 // connection. It comes for each file of the fence that is closed: also for one that nobody was attached by, such as
 // shared_files. So it says that somebody may have ended; who is there, for_each_attachment() and signallers() say. A
-// guard that learns of a death (shared_options::has_guard) opens and closes the file, so that it is told at once.
+// guard that learns of a death (shared_options::has_guard) writes to the file, so that it is told at once.
 //
 // It tells nothing of attachments that ended before it was made. So ask once, behind that, who is there.
 //
@@ -96,7 +96,8 @@ class attachment_ends {
   bool watch() const noexcept {
     const int file = detail::shared_access::waiters_file(of_);
     if (file < 0) detail::thread_errno() = EBADF;
-    return file >= 0 && ::inotify_add_watch(files_.get(), detail::descriptor_path{file}.text(), IN_CLOSE_WRITE) >= 0;
+    constexpr std::uint32_t news = IN_CLOSE_WRITE | IN_MODIFY;
+    return file >= 0 && ::inotify_add_watch(files_.get(), detail::descriptor_path{file}.text(), news) >= 0;
   }
   bool add(const descriptor_type& added) const noexcept {
     epoll_event event{};

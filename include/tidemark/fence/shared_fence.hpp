@@ -375,15 +375,16 @@ class guarded_place {
   std::uint64_t incarnation(std::uint32_t index) const noexcept { return segment_->note_of(index).incarnation; }
   void set_guard(std::uint32_t thread) const noexcept { segment_->set_guard(thread); }
 
-  void tell(std::uint64_t dead) const noexcept {
+  void tell(std::uint64_t ended) const noexcept {
     const errno_keeper kept;
     // The other guards first, because this process may be killed, too.
     for (std::uint32_t index = 0; index < count(); ++index) {
-      if ((dead >> index & 1) != 0) Platform::unpark(guard(index), UINT32_MAX);
+      if ((ended >> index & 1) != 0) Platform::unpark(guard(index), UINT32_MAX);
     }
     core_->look_for_all(true);
-    // Whoever has an attachment_ends is told when a file is closed that may be written.
-    static_cast<void>(open_anew(segment_->lock_descriptor(), O_RDWR));
+    // Whoever has an attachment_ends is told when the file is written, which a limit for files may forbid, or when it is
+    // closed by somebody who may write it, which this process may not be able to open any more.
+    if (!touch(segment_->lock_descriptor())) static_cast<void>(open_anew(segment_->lock_descriptor(), O_RDWR));
   }
 
  private:

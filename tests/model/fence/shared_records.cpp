@@ -26,13 +26,17 @@ using tidemark::detail::signallers;
 
 constexpr std::uint32_t most = 3;
 
-/// The bytes in the kernel, each with the description that has it, from 1. Whoever unlocks a byte hands over what it
-/// has done to who locks it next.
+/// The bytes in the kernel, each with the description that has it, from 1. The kernel's list of them has a lock. So
+/// whoever locks or unlocks a byte hands over what it has done to who finds that.
 struct kernel_bytes {
-  std::array<platform::atomic<std::uint32_t>, most> owner;
+  using owners = std::array<platform::atomic<std::uint32_t>, most>;
+  owners of_attachments;
+  owners of_records;
 
   kernel_bytes() {
-    for (auto& each : owner) each.store(0, std::memory_order_relaxed);
+    for (owners* bytes : {&of_attachments, &of_records}) {
+      for (auto& each : *bytes) each.store(0, std::memory_order_relaxed);
+    }
   }
 };
 
@@ -41,20 +45,27 @@ class description {
  public:
   description(kernel_bytes& bytes, std::uint32_t number) : bytes_{bytes}, number_{number} {}
 
-  byte_lock try_lock(std::uint32_t index) {
+  byte_lock try_lock(std::uint32_t index) { return try_lock(bytes_.of_attachments, index); }
+  void unlock(std::uint32_t index) { unlock(bytes_.of_attachments, index); }
+  bool is_held(std::uint32_t index) const {
+    const std::uint32_t by = bytes_.of_attachments[index].load(std::memory_order_acquire);
+    return by != 0 && by != number_;
+  }
+  byte_lock try_lock_record(std::uint32_t index) { return try_lock(bytes_.of_records, index); }
+  void unlock_record(std::uint32_t index) { unlock(bytes_.of_records, index); }
+
+ private:
+  byte_lock try_lock(kernel_bytes::owners& in, std::uint32_t index) {
     std::uint32_t before = 0;
-    const bool is_mine = bytes_.owner[index].compare_exchange_strong(before, number_, std::memory_order_acquire,
-                                                                     std::memory_order_relaxed) ||
+    const bool is_mine = in[index].compare_exchange_strong(before, number_, std::memory_order_acq_rel,
+                                                           std::memory_order_relaxed) ||
                          before == number_;
     return is_mine ? byte_lock::locked : byte_lock::taken;
   }
-  void unlock(std::uint32_t index) { bytes_.owner[index].exchange(0, std::memory_order_release); }
-  bool is_held(std::uint32_t index) const {
-    const std::uint32_t by = bytes_.owner[index].load(std::memory_order_acquire);
-    return by != 0 && by != number_;
+  static void unlock(kernel_bytes::owners& in, std::uint32_t index) {
+    in[index].exchange(0, std::memory_order_release);
   }
 
- private:
   kernel_bytes& bytes_;
   std::uint32_t number_;
 };
@@ -289,8 +300,27 @@ struct closes_after_death : model::suite<2>, stand {
   void after() { MODEL_REQUIRE(state(2) == signallers::closed); }
 };
 
-/// A signaller with a guard was killed, and another one cleans up behind it, whose lock is that of the dead one then.
-/// For a third one, the dead one is dead all the time.
+/// A signaller was killed, and one cleans up behind it while another one takes its number. For a fourth one, the dead
+/// one is dead all the time, in the middle of what the others do, too.
+struct dead_before_it_is_cleaned : model::suite<3>, stand {
+  void before() {
+    attach_two();
+    die(0);
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      look(1);
+    } else if (thread == 1) {
+      MODEL_REQUIRE(attach(2));
+    } else {
+      MODEL_REQUIRE(state(3) == signallers::died);
+    }
+  }
+  void after() { MODEL_REQUIRE(state(1) == signallers::died); }
+};
+
+/// A signaller with a guard was killed, and another one cleans up behind it. For a third one, the dead one is dead all
+/// the time.
 struct dead_stays_dead : model::suite<2>, stand {
   void before() {
     attach_two();
@@ -468,6 +498,33 @@ struct told_of_both : model::suite<2>, guard_stand {
   }
 };
 
+/// An attachment with a guard is killed, and another one cleans up behind it, perhaps before the guard has looked: that
+/// one tells, once.
+struct told_of_the_cleaned : model::suite<3>, guard_stand {
+  void before() {
+    MODEL_REQUIRE(attach(1));
+    MODEL_REQUIRE(attach(0));
+    MODEL_REQUIRE(attach(2));
+    guard(0);
+    turns.turn();
+  }
+  void thread(unsigned thread) {
+    if (thread == 0) {
+      notice(0);
+      die(0);
+    } else if (thread == 1) {
+      turns.turn();
+    } else {
+      look(2);
+    }
+  }
+  void after() {
+    look(2);
+    turns.turn();
+    MODEL_REQUIRE(tells.times == 1);
+  }
+};
+
 /// Of two attachments one looks.
 struct one_is_due : model::suite<2>, stand {
   std::array<tidemark::detail::look_schedule<platform>, 2> schedules;
@@ -494,6 +551,7 @@ int main(int argc, char** argv) {
       model::make_check<signaller_closes_twice, "signaller_closes_twice">(),
       model::make_check<signaller_dies, "signaller_dies">(),
       model::make_check<closes_after_death, "closes_after_death">(),
+      model::make_check<dead_before_it_is_cleaned, "dead_before_it_is_cleaned">(),
       model::make_check<dead_stays_dead, "dead_stays_dead">(),
       model::make_check<guarded_one_dies, "guarded_one_dies">(),
       model::make_check<guarded_one_is_followed, "guarded_one_is_followed">(),
@@ -501,6 +559,7 @@ int main(int argc, char** argv) {
       model::make_check<guard_comes, "guard_comes">(),
       model::make_check<told_once, "told_once">(),
       model::make_check<told_of_both, "told_of_both">(),
+      model::make_check<told_of_the_cleaned, "told_of_the_cleaned">(),
       model::make_check<one_is_due, "one_is_due">(),
   };
   return model::run(argc, argv, checks);

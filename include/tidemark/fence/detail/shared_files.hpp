@@ -12,8 +12,8 @@
 //        512   segment_words
 //        8192  what the fences need for their waiters
 //
-// Bytes that are locked lie far behind the end of W: one for each attachment, one for the name, and one for the
-// signaller of a fence that has one alone. They are locked with F_OFD_SETLK, so a lock belongs to an open file
+// Bytes that are locked lie far behind the end of W: one for each attachment, one for each record of an attachment, one
+// for the name, and one for the signaller of a fence that has one alone. They are locked with F_OFD_SETLK, so a lock belongs to an open file
 // description and not to a process. It ends when the last descriptor of that description is closed, in whatever way,
 // and not before: one that was duplicated, inherited or sent is the same owner. So each attachment opens W anew, and
 // keeps that descriptor to itself. A process that is stopped keeps its locks.
@@ -24,7 +24,8 @@
 //                     be: who may write the files can make others fail with SIGBUS.
 //
 // Not promised: anything where /proc is not mounted: a file can't be opened anew there (`own_description`). That
-// somebody who may write W leaves the bytes of others alone: no lock of the system has an owner that it asks for.
+// somebody who may write W leaves the bytes of others alone: no lock of the system has an owner that it asks for. Who
+// may only read W can lock bytes for reading. That makes nobody look alive, but it keeps others from locking them.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_FILES_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_FILES_HPP
 
@@ -185,7 +186,7 @@ static_assert(sizeof(segment_header) == 88 && offsetof(segment_header, options) 
               offsetof(segment_header, id) == 64);
 
 inline constexpr std::array<char, 8> segment_magic{'t', 'i', 'd', 'e', 'm', 'a', 'r', 'k'};
-inline constexpr std::uint32_t segment_layout_version = 2;
+inline constexpr std::uint32_t segment_layout_version = 3;
 
 inline segment_header header_for(const segment_shape& shape, std::array<std::uint64_t, 2> id,
                                  segment_file file) noexcept {
@@ -310,6 +311,15 @@ inline int write_header(int descriptor, const segment_header& from) noexcept {
   return got == static_cast<ssize_t>(sizeof from) ? 0 : got < 0 ? thread_errno() : EIO;
 }
 
+/// Writes to a file where nobody reads, so that whoever watches it is told. Returns whether the system has done that.
+inline bool touch(int descriptor) noexcept {
+  constexpr std::uint64_t nothing = 0;
+  constexpr off_t at = words_at - sizeof nothing;
+  static_assert(sizeof(segment_header) <= at);
+  const cancellation_delay delayed;
+  return ::pwrite(descriptor, &nothing, sizeof nothing, at) == static_cast<ssize_t>(sizeof nothing);
+}
+
 // ---- bytes that are locked ------------------------------------------------------------------------------------------
 
 /// The bytes of one open file description of W; see the head of this file.
@@ -319,14 +329,22 @@ class byte_locks {
   static constexpr off_t first_byte = off_t{1} << 30;
   static constexpr off_t name_byte = first_byte + 4096;
   static constexpr off_t signaller_byte = name_byte + 1;
+  static constexpr off_t first_record_byte = first_byte + 8192;
 
   explicit byte_locks(int descriptor = -1) noexcept : descriptor_{descriptor} {}
 
-  /// Needs a description that may write.
+  /// Takes the byte of an attachment: whoever has it lives. Needs a description that may write.
   byte_lock try_lock(std::uint32_t index) noexcept { return try_lock_at(first_byte + static_cast<off_t>(index)); }
   void unlock(std::uint32_t index) noexcept { unlock_at(first_byte + static_cast<off_t>(index)); }
   /// Returns whether another description has the byte. A description may ask that can only read.
   bool is_held(std::uint32_t index) const noexcept { return is_any_held(first_byte + static_cast<off_t>(index), 1); }
+
+  /// Takes the byte of a record: whoever has it may clean up where nobody lives.
+  byte_lock try_lock_record(std::uint32_t index) noexcept {
+    return try_lock_at(first_record_byte + static_cast<off_t>(index));
+  }
+  void unlock_record(std::uint32_t index) noexcept { unlock_at(first_record_byte + static_cast<off_t>(index)); }
+
   bool is_anyone_attached() const noexcept { return is_any_held(first_byte, most_attachments); }
 
   /// Takes the byte of the one signaller, where there may be one alone. It has it until it closes the description.
@@ -356,9 +374,10 @@ class byte_locks {
     const cancellation_delay delayed;
     static_cast<void>(::fcntl(descriptor_, TIDEMARK_OFD_SETLK, &asked));
   }
-  /// What the system does not tell counts as held: nobody is taken for dead then.
+  /// What the system does not tell counts as held: nobody is taken for dead then. A lock for reading does not count:
+  /// whoever may read the file can have one.
   bool is_any_held(off_t first, off_t bytes) const noexcept {
-    struct flock asked = range(F_WRLCK, first, bytes);
+    struct flock asked = range(F_RDLCK, first, bytes);
     const cancellation_delay delayed;
     return ::fcntl(descriptor_, TIDEMARK_OFD_GETLK, &asked) != 0 || asked.l_type != F_UNLCK;
   }

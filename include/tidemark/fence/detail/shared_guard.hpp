@@ -67,7 +67,7 @@ namespace tidemark::detail {
 ///   index()          the guard's own one
 ///   guard_value(i)   what stands in the guard word of an attachment
 ///   incarnation(i)   which attachment has that number; 0 if none
-///   tell(dead)       passes on that these have died, a bit for each
+///   tell(ended)      passes on that these have died, or have closed, a bit for each
 template <platform Platform, class Place>
 class guard_turns {
  public:
@@ -76,18 +76,22 @@ class guard_turns {
   guard_turns(const guard_turns&) = delete;
   guard_turns& operator=(const guard_turns&) = delete;
 
-  /// Looks at all words, and tells of each notice once.
+  /// Looks at all words, and tells of each notice once, and of each guard that was there at the last turn and is gone.
   void turn() noexcept {
-    std::uint64_t dead = 0;
+    std::uint64_t ended = 0;
     for (std::uint32_t index = 0; index < place_.count(); ++index) {
-      seen_[index] = place_.guard_value(index);
-      if (index == place_.index() || (seen_[index] & guard_word::has_ended) == 0) continue;
-      // Another attachment may have got the number since the last turn, and have died, too.
-      const std::uint64_t whose = place_.incarnation(index);
-      if (whose == 0) continue;  // somebody cleans up behind it
-      if (std::exchange(told_[index], whose) != whose) dead |= std::uint64_t{1} << index;
+      const std::uint32_t before = std::exchange(seen_[index], place_.guard_value(index));
+      if (index == place_.index()) continue;
+      // Whose guard was there and is no more has closed, or has died: somebody may have cleaned up behind it already.
+      bool is_news = (before & guard_word::thread) != 0 && seen_[index] != before;
+      if ((seen_[index] & guard_word::has_ended) != 0) {
+        // Another attachment may have got the number since the last turn, and have died, too.
+        const std::uint64_t whose = place_.incarnation(index);
+        if (whose != 0 && std::exchange(told_[index], whose) != whose) is_news = true;
+      }
+      if (is_news) ended |= std::uint64_t{1} << index;
     }
-    if (dead != 0) place_.tell(dead);
+    if (ended != 0) place_.tell(ended);
   }
   /// Returns what stood in a word at the last turn.
   std::uint32_t seen(std::uint32_t index) const noexcept { return seen_[index]; }

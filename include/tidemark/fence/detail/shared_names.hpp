@@ -56,12 +56,15 @@ class segment_paths {
     const bool is_name = !of.name.empty() && of.name.find('/') == of.name.npos && of.name != "." && of.name != "..";
     // A path ends at its first 0. The ending is that of the values of another name, which would be replaced.
     const bool is_whole = of.name.find('\0') == of.name.npos && of.folder.find('\0') == of.folder.npos;
-    if (!is_name || !is_whole || of.name.ends_with(values_ending) || of.folder.empty() ||
-        of.folder.size() + of.name.size() > longest)
-      return;
-    put(folder_, of.folder, "", "");
-    put(waiters_, of.folder, of.name, "");
-    put(values_, of.folder, of.name, values_ending);
+    if (!is_name || !is_whole || of.name.ends_with(values_ending) || of.folder.empty()) return;
+    // When the name is removed, the working folder may be another one.
+    text here{};
+    if (of.folder.front() != '/' && (::getcwd(here.data(), longest) == nullptr || here[0] != '/')) return;
+    const std::string_view working_folder{here.data()};
+    if (working_folder.size() + of.folder.size() + of.name.size() > longest) return;
+    put(folder_, working_folder, of.folder, "", "");
+    put(waiters_, working_folder, of.folder, of.name, "");
+    put(values_, working_folder, of.folder, of.name, values_ending);
   }
 
   explicit operator bool() const noexcept { return waiters_[0] != 0; }
@@ -73,11 +76,14 @@ class segment_paths {
   static constexpr std::string_view values_ending = ".values";
   using text = std::array<char, longest + 12>;
 
-  static void put(text& to, std::string_view folder, std::string_view name, std::string_view ending) noexcept {
+  static void put(text& to, std::string_view working_folder, std::string_view folder, std::string_view name,
+                  std::string_view ending) noexcept {
     std::size_t at = 0;
     const auto add = [&](std::string_view part) {
       for (const char each : part) to[at++] = each;
     };
+    add(working_folder);
+    if (!working_folder.empty()) add("/");
     add(folder);
     if (!name.empty()) add("/");
     add(name);

@@ -7,7 +7,7 @@
 //   segment_words, in the waiters' file               who writes it
 //     looked_at   time of the last look               whoever looks
 //     pins        one bit for each attachment         the attachment, or who cleans up behind it
-//     record[i]   one line for each attachment        who holds byte i
+//     record[i]   one line for each attachment        the attachment, or who has the byte of the record
 //       state        free or used                     "
 //       rights ...   what others may read of it       "
 //       guard        the notice of a guard thread     the guard thread; the kernel, when that thread ends
@@ -16,9 +16,10 @@
 //     ended           some signaller has ended        a signaller that closes
 //
 // An attachment is a byte that is locked, and its record. The record is `used` before the attachment claims anything in
-// the segment, and `free` after it has given everything back. So a record that is used while nobody has its byte is one
-// of the dead. Whoever takes that byte may clean up, and keeps the byte until the record is free: a cleaner that is
-// killed leaves what another one begins again.
+// the segment, and `free` after it has given everything back. So a record that is used while nobody has the byte of its
+// attachment is one of the dead. A record has a byte of its own. Whoever takes that one and finds nobody alive may clean
+// up, and keeps it until the record is free: a cleaner that is killed leaves what another one begins again. While a
+// cleaner is stopped, nobody else can clean up, but the dead one is dead for all.
 //
 // A signaller is alive if its byte is locked and the record has the same incarnation as the signaller's own word. So
 // nobody who may write only the waiters' file can pretend in the values' file that a signaller has ended.
@@ -27,7 +28,9 @@
 // process dies, before it gives up the lock of the byte. Others take the attachment for dead at once, but nobody cleans
 // up behind it without the byte: other threads of the dead process may run for a moment.
 //
-// Invariant: what byte i protects is touched by one thread at a time. Zero is a harmless state of every word.
+// Invariant: what belongs to number i is touched by one thread at a time: by the attachment while it has its byte, and
+// otherwise by whoever has the byte of the record. Nobody takes the byte of an attachment without that of the record.
+// Zero is a harmless state of every word.
 //
 // Not promised: that what lies here is true. Whoever may write the segment may write nonsense, and others may then see
 // attachments that are not there. No index comes from these words, and no loop is longer than the number of records.
@@ -155,8 +158,8 @@ inline void keep_program_order() noexcept {
 template <platform Platform, std::size_t Most>
 std::uint32_t guard_in(const segment_words<Platform, Most>& words, std::uint32_t index) noexcept {
   // (CL11): acquire, pairs with (CL12): whoever no longer finds the notice, because somebody has cleaned up, no longer
-  // finds the incarnation either. And with (CL13), which the kernel's exchange hands on: whoever finds the notice finds
-  // the incarnation that it is of. Not stronger: nobody compares two words.
+  // finds the byte of the dead one locked either. And with (CL13), which the kernel's exchange hands on: whoever finds
+  // the notice finds the incarnation that it is of. Not stronger: nobody compares two words.
   return words.records[index].guard.load(std::memory_order_acquire);
 }
 /// Returns whether the kernel has said so, or a neighbour that writes nonsense.
@@ -166,9 +169,10 @@ bool has_died(const segment_words<Platform, Most>& words, std::uint32_t index) n
 }
 
 /// The records of a segment, for one attachment.
-/// \tparam Locks  try_lock(index) returns a byte_lock, unlock(index) ends it, and is_held(index) returns whether
-///                another attachment has the byte. An attachment never finds its own byte taken. Threads of one
-///                attachment do not exclude each other
+/// \tparam Locks  The bytes of the attachments: try_lock(index) returns a byte_lock, unlock(index) ends it, and
+///                is_held(index) returns whether another attachment has the byte. And the bytes of the records:
+///                try_lock_record(index) and unlock_record(index). An attachment never finds its own byte taken.
+///                Threads of one attachment do not exclude each other
 template <platform Platform, class Locks, std::size_t Most = most_attachments>
 class segment_records {
  public:
@@ -187,20 +191,9 @@ class segment_records {
   claim_outcome claim(const attachment_note& note, Clean&& clean) noexcept {
     claim_outcome outcome;
     for (std::uint32_t index = 0; index < count_; ++index) {
-      outcome.status = locks_.try_lock(index);
-      if (outcome.status == byte_lock::taken) continue;
-      if (outcome.status == byte_lock::refused) return outcome;
+      outcome.status = claim_at(index, note, clean);
       outcome.index = index;
-      record& own = words_.records[index];
-      // (CL1): relaxed alone: the byte orders what is in the record. Others that see it try the byte.
-      own.state.store(used, std::memory_order_relaxed);
-      keep_program_order();
-      // Also if the record was free: a neighbour may have written that.
-      clean(index);
-      forget(index);
-      write(own, note);
-      keep_program_order();
-      return outcome;
+      if (outcome.status != byte_lock::taken) break;
     }
     return outcome;
   }
@@ -232,12 +225,14 @@ class segment_records {
         first_.store(index);
         break;
       }
-      if (locks_.try_lock(index) != byte_lock::locked) continue;
-      if (is_used(index)) {
+      // First whether it lives, which is the usual answer.
+      if (locks_.is_held(index) || locks_.try_lock_record(index) != byte_lock::locked) continue;
+      // Another one may have cleaned up, and a new attachment may have come.
+      if (is_used(index) && !locks_.is_held(index)) {
         clean_up(index, clean);
         ++outcome.cleaned;
       }
-      locks_.unlock(index);
+      locks_.unlock_record(index);
     }
     // (CL3): release, pairs with (CL2).
     is_looking_.store(0, std::memory_order_release);
@@ -248,7 +243,8 @@ class segment_records {
   bool is_attached(std::uint32_t index) const noexcept { return locks_.is_held(index); }
   /// Returns whether the attachment `index` is the one with that incarnation, and lives.
   bool is_alive(std::uint32_t index, std::uint64_t incarnation) const noexcept {
-    // Before the incarnation: while a cleaner has the byte, the notice is there or the incarnation is gone.
+    // The kernel writes the notice before it gives up the byte. And the incarnation is the last: where it is that of the
+    // dead one, nobody has taken the byte since.
     if (has_died(words_, index)) return false;
     if (!locks_.is_held(index)) return false;
     // (CL4): acquire, pairs with (CL5): if it has closed, its word in the values' file says so. Not stronger.
@@ -276,7 +272,31 @@ class segment_records {
     return words_.records[index].state.load(std::memory_order_relaxed) != free;
   }
 
-  /// With the byte of the index: the record becomes free when nothing is left.
+  template <class Clean>
+  byte_lock claim_at(std::uint32_t index, const attachment_note& note, Clean& clean) noexcept {
+    if (locks_.is_held(index)) return byte_lock::taken;
+    if (const byte_lock of_record = locks_.try_lock_record(index); of_record != byte_lock::locked) return of_record;
+    byte_lock result = byte_lock::taken;
+    if (!locks_.is_held(index)) {
+      record& own = words_.records[index];
+      // (CL1): relaxed alone: the bytes order what is in the record. Others that see it try them.
+      own.state.store(used, std::memory_order_relaxed);
+      keep_program_order();
+      // Also if the record was free: a neighbour may have written that. And before the byte is taken, because a dead one
+      // that had the number would live again otherwise.
+      clean(index);
+      forget(index);
+      result = locks_.try_lock(index);
+      if (result == byte_lock::locked) {
+        write(own, note);
+        keep_program_order();
+      }
+    }
+    locks_.unlock_record(index);
+    return result;
+  }
+
+  /// With the byte of the record, or with the own one: the record becomes free when nothing is left.
   template <class Clean>
   void clean_up(std::uint32_t index, Clean& clean) noexcept {
     clean(index);
