@@ -102,6 +102,20 @@ TEST_CASE_TEMPLATE("each end of an attachment makes the descriptor readable, and
   await([&] { return made.fence.signallers() == shared_signallers::died; });
 }
 
+// As a guard does it that has learnt of a death. It needs no descriptor for that, and no right to open the file.
+TEST_CASE("a word that is written to the file makes the descriptor readable") {
+  auto made = shared_fence::create();
+  REQUIRE(made);
+  attachment_ends ends{made.fence};
+  REQUIRE(ends.error() == 0);
+  CHECK_FALSE(is_readable(ends.descriptor()));
+  CHECK(detail::touch(detail::shared_access::waiters_file(made.fence)));
+  CHECK(is_readable(ends.descriptor(), for_ever));
+  look_at_all(ends);
+  // It lies where nobody reads: others can still open the fence.
+  CHECK(shared_fence::open(made.fence.files()));
+}
+
 TEST_CASE("the ends of attachments to another fence are not told") {
   auto made = shared_fence::create();
   auto other = shared_fence::create();

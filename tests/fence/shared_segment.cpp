@@ -234,6 +234,61 @@ TEST_CASE("a process that is stopped is not dead") {
   CHECK(survivor.look(cleaner_of(survivor)).cleaned == 1);
 }
 
+TEST_CASE("a dead signaller is dead for others while somebody cleans up behind it, however long that takes") {
+  const segment_files files = memory_files();
+  segment cleans;
+  segment waits;
+  REQUIRE(open_at(cleans, files, attachment_rights::wait));
+  REQUIRE(open_at(waits, files, attachment_rights::wait));
+  leave_dead(files);
+  std::size_t times = 0;
+  const auto look_on = [&](std::uint32_t index) {
+    ++times;
+    CHECK(index == 2);
+    CHECK(waits.signaller_state() == signallers::died);
+    CHECK_FALSE(waits.is_attached(index));
+    CHECK(waits.look(cleaner_of(waits)).cleaned == 0);  // one cleans up
+  };
+  SUBCASE("one that looks") { CHECK(cleans.look(look_on).cleaned == 1); }
+  SUBCASE("one that takes the number") {
+    segment next;
+    CHECK(next.open(files, stand_shape, {.rights = attachment_rights::wait, .patience = patience}, look_on));
+    CHECK(next.index() == 2);
+    CHECK(waits.is_attached(2));
+    close_all(next);
+  }
+  CHECK(times == 1);
+  CHECK(waits.signaller_state() == signallers::died);
+}
+
+TEST_CASE("who may only read the waiters' file makes nobody look alive by its locks") {
+  const segment_files files = memory_files();
+  segment waits;
+  REQUIRE(open_at(waits, files, attachment_rights::wait));
+  const file_descriptor reading = tidemark::detail::open_anew(files.waiters(), O_RDONLY);
+  REQUIRE(reading);
+  using tidemark::detail::byte_locks;
+  leave_dead(files);
+  struct flock all{};
+  all.l_type = F_RDLCK;
+  all.l_whence = SEEK_SET;
+  all.l_start = byte_locks::first_byte + 1;
+  all.l_len = byte_locks::name_byte - all.l_start + 1;
+  REQUIRE(::fcntl(reading.get(), TIDEMARK_OFD_SETLK, &all) == 0);
+  CHECK(waits.signaller_state() == signallers::died);
+  for (std::uint32_t index = 1; index < stand_shape.attachments; ++index) CHECK_FALSE(waits.is_attached(index));
+  CHECK(waits.look(cleaner_of(waits)).cleaned == 1);
+  CHECK(slots_taken(waits) == 0);
+  // But nobody can take a number then, and is told so.
+  segment next;
+  CHECK(open_at(next, files).status == open_status::no_space);
+  all.l_type = F_UNLCK;
+  REQUIRE(::fcntl(reading.get(), TIDEMARK_OFD_SETLK, &all) == 0);
+  CHECK(open_at(next, files));
+  CHECK(next.index() == 1);
+  close_all(next);
+}
+
 TEST_CASE("a look cleans up behind as many as it may, and the next one goes on behind them") {
   const segment_files files = memory_files();
   segment survivor;

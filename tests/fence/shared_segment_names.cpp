@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <list>
 #include <string>
 #include <vector>
@@ -166,6 +167,25 @@ TEST_CASE("names that are none are refused") {
   const open_result missing = open_named(own, {"test", "/proc/self"});
   CHECK(missing.status == open_status::refused);
   CHECK(missing.field == segment_field::name);
+}
+
+TEST_CASE("a name in the working folder is removed from there, wherever the process works then") {
+  namespace files = std::filesystem;
+  const files::path before = files::current_path();
+  const stand_name folder{"folder"};
+  REQUIRE(files::create_directory(folder.path()));
+  files::current_path(folder.path());
+  for (const char* const relative : {".", "./"}) {
+    segment own;
+    CHECK(open_named(own, {"here", relative}));
+    CHECK(files::exists(folder.path() + "/here"));
+    files::current_path("/");
+    close_all(own);
+    CHECK(files::is_empty(folder.path()));
+    files::current_path(folder.path());
+  }
+  files::current_path(before);
+  CHECK(files::remove(folder.path()));
 }
 
 TEST_CASE("the name of another segment's values is refused, and that segment stays") {

@@ -57,9 +57,9 @@ class description {
  private:
   byte_lock try_lock(kernel_bytes::owners& in, std::uint32_t index) {
     std::uint32_t before = 0;
-    const bool is_mine = in[index].compare_exchange_strong(before, number_, std::memory_order_acq_rel,
-                                                           std::memory_order_relaxed) ||
-                         before == number_;
+    const bool is_mine =
+        in[index].compare_exchange_strong(before, number_, std::memory_order_acq_rel, std::memory_order_relaxed) ||
+        before == number_;
     return is_mine ? byte_lock::locked : byte_lock::taken;
   }
   static void unlock(kernel_bytes::owners& in, std::uint32_t index) {
