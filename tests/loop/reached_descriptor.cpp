@@ -161,6 +161,17 @@ TEST_CASE("a descriptor that nobody would write to says why") {
   CHECK(unordered.monitored_value() == tidemark::no_waiter);
   const reached_descriptor closed{fence, 2, -1};
   CHECK(closed.error() == EBADF);
+  int gone = -1;
+  {
+    const event before;
+    gone = before.descriptor;
+  }
+  REQUIRE_FALSE(is_open(gone));
+  const reached_descriptor not_open{fence, 2, gone};
+  CHECK(not_open.error() == EBADF);
+  const reached_descriptor not_open_for_reached{fence, 1, gone};
+  CHECK(not_open_for_reached.error() == EBADF);
+  CHECK(not_open_for_reached.status() == wait_status::reached);
   const no_descriptors none;
   const reached_descriptor without{fence, 2};
   CHECK(without.error() == EMFILE);

@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -76,8 +77,8 @@ class basic_reached_descriptor : private detail::waker {
   basic_reached_descriptor(const Timeline& on, std::uint64_t target) noexcept
       : basic_reached_descriptor(basic_awaited<Platform>(on, target)) {}
   /// Registers an eventfd of the program, to which 1 is added.
-  /// \param event  must stay open until this object is destroyed. It should not block (EFD_NONBLOCK): otherwise a
-  ///               signaller blocks while it is full
+  /// \param event  must be open until this object is destroyed; error() is EBADF if it is not now. It should not block
+  ///               (EFD_NONBLOCK): otherwise a signaller blocks while it is full
   basic_reached_descriptor(const basic_awaited<Platform>& on, int event) noexcept
       : basic_reached_descriptor(on, event, false) {}
   template <class Timeline>
@@ -100,9 +101,10 @@ class basic_reached_descriptor : private detail::waker {
   int descriptor() const noexcept { return event_; }
 
   /// Returns 0; or the reason why nobody will write to the descriptor, as in errno: EMFILE or another one of
-  /// eventfd(2); ENOSPC if the timeline can't register: a full fence that must not grow, no memory, a null of
-  /// add_hook(), or an awaited of a looked_at; ENOTSUP if the system refuses the heavy barrier. The value may be
-  /// reached nevertheless: look at status() from time to time then. Progress: wait-free. Any thread may call it.
+  /// eventfd(2); EBADF if an eventfd of yours was not open when this object was made; ENOSPC if the timeline can't
+  /// register: a full fence that must not grow, no memory, a null of add_hook(), or an awaited of a looked_at; ENOTSUP
+  /// if the system refuses the heavy barrier. The value may be reached nevertheless: look at status() from time to time
+  /// then. Progress: wait-free. Any thread may call it.
   int error() const noexcept { return error_; }
 
   /// Looks at the timeline. Returns `reached` or `lost`, or `timeout` if the value is neither reached nor lost. What
@@ -118,6 +120,8 @@ class basic_reached_descriptor : private detail::waker {
       : waker{&on_release}, on_{on}, event_{event}, is_own_{is_own} {
     if (event_ < 0) {
       error_ = is_own ? detail::thread_errno() : EBADF;
+    } else if (!is_own && ::fcntl(event_, F_GETFD) < 0) {
+      error_ = EBADF;
     } else if (target().is_over()) {
       write();
     } else {
