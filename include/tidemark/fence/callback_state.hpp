@@ -39,6 +39,11 @@ void call_reached(Callable& callable, wait_status how) {
     callable();
   }
 }
+/// Says whether there is nothing to call, so that the callable is not registered: never, but for links (link.hpp).
+template <class Callable>
+struct empty_callable {
+  static constexpr bool is(const Callable&) noexcept { return false; }
+};
 /// What has become of it then.
 constexpr callback_state state_after(wait_status how) noexcept {
   return how == wait_status::lost ? callback_state::lost : callback_state::ran;

@@ -25,7 +25,8 @@
 //     poisoned by it, now or later. If the signal is under way in another thread, that waits until it is over.
 //   - If the link has a signaller (signaller.hpp) in the place of the second timeline, it has the duty to signal, too:
 //     a link that is destroyed without having signalled, also one that was refused or cancelled, poisons the second
-//     timeline with the reason `signaller_gone`.
+//     timeline with the reason `signaller_gone`. Asserts that the signaller holds a timeline. Without assertions, the
+//     link of one that holds none does nothing, and is `refused` from the start, or `cancelled` on a loop.
 //
 // Lifetime. The first timeline must outlive the handle. The second one must live until the handle is destroyed, or is
 // cancelled, or its state() is `ran` or `lost`. A second timeline that joins_signallers (fence_options.hpp) may also be
@@ -42,6 +43,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "../platform/assert.hpp"
 #include "awaited.hpp"
 #include "fence.hpp"
 #include "signaller.hpp"
@@ -61,6 +63,7 @@ class link_end {
   using value_type = typename signaller<To>::value_type;
 
   explicit link_end(To& to) noexcept : to_{&to} {}
+  static constexpr bool is_empty() noexcept { return false; }
   void signal(value_type value) noexcept { static_cast<void>(to_->signal(value)); }
   void poison(const loss_reason& why) noexcept { to_->poison(why); }
 
@@ -73,7 +76,11 @@ class link_end<signaller<To>> {
  public:
   using value_type = typename signaller<To>::value_type;
 
-  explicit link_end(signaller<To>&& to) noexcept : to_(std::move(to)) {}
+  explicit link_end(signaller<To>&& to) noexcept : to_(std::move(to)) {
+    TIDEMARK_ASSERT(!is_empty(), "link() was given a signaller that holds no fence");
+  }
+  /// Whether there is nothing to signal: the signaller has given its timeline up, or was moved from.
+  bool is_empty() const noexcept { return to_.fence_ == nullptr; }
   void signal(value_type value) noexcept { static_cast<void>(to_.signal_last(value)); }
   void poison(const loss_reason& why) noexcept { to_.poison(why); }
 
@@ -90,6 +97,7 @@ class link_call {
   link_call(const From& from, link_end<To> to, value_type value) noexcept
       : from_{&from}, to_(std::move(to)), value_{value} {}
 
+  bool is_empty() const noexcept { return to_.is_empty(); }
   void operator()(wait_status how) noexcept {
     if (how == wait_status::reached) return to_.signal(value_);
     const loss_reason* const why = from_->loss();
@@ -103,6 +111,11 @@ class link_call {
 };
 template <class From, class To>
 link_call(const From&, link_end<To>, typename link_end<To>::value_type) -> link_call<From, To>;
+
+template <class From, class To>
+struct empty_callable<link_call<From, To>> {
+  static bool is(const link_call<From, To>& of) noexcept { return of.is_empty(); }
+};
 
 /// Returns the timeline itself, also of a view, which need not outlive a link.
 template <class Timeline>
@@ -145,7 +158,7 @@ template <detail::links_in_signaller From, signalled_or_lost To>
   return call_in_signaller(of, from_value, detail::link_call{of, detail::link_end<To>{to}, to_value});
 }
 /// The same for the handle of a signaller, which the link keeps: it poisons the timeline if it is destroyed without
-/// having signalled it.
+/// having signalled it. Asserts that the signaller holds a timeline.
 template <detail::links_in_signaller From, signalled_or_lost To>
 [[nodiscard]] auto link(const From& from, std::uint64_t from_value, signaller<To>&& to,
                         typename signaller<To>::value_type to_value) noexcept {

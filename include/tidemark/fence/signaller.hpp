@@ -41,6 +41,8 @@ template <class Fence>
 struct value_of_signal<Fence> {
   using type = decltype(std::declval<const Fence&>().last_reached());
 };
+template <class To>
+class link_end;
 
 }  // namespace detail
 
@@ -105,6 +107,8 @@ class [[nodiscard]] signaller {
   void poison(const loss_reason&&) = delete;  // a reason has static lifetime
 
  private:
+  friend detail::link_end<signaller>;
+
   static auto with(Fence* held, const auto& use) noexcept -> decltype(use(*held)) {
     TIDEMARK_ASSERT(held != nullptr, "a signaller was used that holds no fence");
     if (held == nullptr) return decltype(use(*held))();

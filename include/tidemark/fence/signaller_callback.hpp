@@ -126,6 +126,10 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
   bool is_over() const noexcept { return detail::fence_access::is_over(fence_, this->target); }
 
   void begin() noexcept {
+    if (detail::empty_callable<Callable>::is(callable_)) {
+      state_ = callback_state::refused;
+      return;
+    }
     if (is_over()) return run_here();
     {
       const keeper kept(calls().lock());

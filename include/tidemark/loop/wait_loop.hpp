@@ -255,6 +255,12 @@ class basic_callback : private detail::core_of_loop<Platform>::operation, privat
     this->waits = std::span{&wait_, 1};
     const keeper kept(of.lock());
     of.registrations().push(*this);
+    if (detail::empty_callable<Callable>::is(callable_)) {
+      this->loop = &of;
+      this->phase = detail::call_phase::over;
+      result_ = callback_state::cancelled;
+      return;
+    }
     of.begin(*this);
   }
   basic_callback(const basic_callback&) = delete;
