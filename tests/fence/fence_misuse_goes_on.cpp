@@ -7,11 +7,18 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include <tidemark/fence/fence.hpp>
+#include <tidemark/fence/link.hpp>
 #include <tidemark/fence/rewindable_fence.hpp>
+#include <tidemark/fence/signaller.hpp>
+#include <tidemark/fence/signaller_awaiter.hpp>
 #include <tidemark/platform/platform.hpp>
 #include <tidemark/platform/portable_platform.hpp>
+
+#include "support/coroutine.hpp"
 
 using namespace testing;
 
@@ -48,5 +55,61 @@ TEST_CASE("[A3] a rewindable fence stays at the last value, too, and can be set 
   }
   fence.rewind(3);
   CHECK(fence.signal_next() == 4);
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("a second coroutine that awaits what another one awaits goes on at once, and leaves the first one alone") {
+  using tidemark::wait_status;
+  tidemark::callback_fence fence;
+  auto one = tidemark::reached_in_signaller(fence, 1);
+  std::vector<wait_status> first;
+  std::vector<wait_status> second;
+  const auto await = [](auto& those, std::vector<wait_status>& ended) -> coroutine { ended.push_back(co_await those); };
+  const coroutine waiting = await(one, first);
+  CHECK(take_said().empty());
+  const coroutine refused = await(one, second);
+  CHECK(take_said() == texts{"an awaitable of a fence was awaited by two coroutines at once"});
+  CHECK(second == std::vector{wait_status::timeout});
+  CHECK(first.empty());
+  fence.signal(1);
+  CHECK(first == std::vector{wait_status::reached});
+  CHECK(second.size() == 1);
+  // Now it is free again.
+  const coroutine later = await(one, second);
+  CHECK(second == std::vector{wait_status::timeout, wait_status::reached});
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("where a fence refuses a coroutine's registration, what it has awaited may be awaited again") {
+  constexpr tidemark::fence_options one_slot{
+      .capacity = 1, .growth = tidemark::heap_growth::forbidden, .callbacks = true};
+  tidemark::basic_fence<tidemark::symmetric_platform, one_slot> fence;
+  const auto takes_the_slot = tidemark::call_in_signaller(fence, 1, [] {});
+  auto one = tidemark::reached_in_signaller(fence, 1);
+  std::vector<tidemark::wait_status> ended;
+  const auto await = [&](auto& those) -> coroutine { ended.push_back(co_await those); };
+  const coroutine first = await(one);
+  const coroutine second = await(one);
+  CHECK(ended == std::vector{tidemark::wait_status::timeout, tidemark::wait_status::timeout});
+  CHECK(take_said().empty());
+}
+
+TEST_CASE("a link of a signaller that holds nothing is refused, and does nothing") {
+  using tidemark::callback_state;
+  tidemark::callback_fence from;
+  tidemark::fence to;
+  for (int i = 0; i < 2; ++i) {
+    tidemark::signaller signals{to};
+    signals.release();
+    // The second time, the value is reached from the start.
+    auto linked = tidemark::link(from, 1, std::move(signals), 1);
+    CHECK(take_said() == texts{"link() was given a signaller that holds no fence"});
+    CHECK(linked.state() == callback_state::refused);
+    from.signal(1);
+    CHECK(linked.state() == callback_state::refused);
+    CHECK(linked.cancel() == callback_state::refused);
+  }
+  CHECK(to.current_value() == 0);
+  CHECK_FALSE(to.is_poisoned());
   CHECK(take_said().empty());
 }

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "callback_state.hpp"
 #include "fence.hpp"
@@ -32,7 +33,8 @@
 
 namespace tidemark {
 
-/// What reached_in_signaller() returns, for `co_await`. It lies in the coroutine's frame, and can't be moved.
+/// What reached_in_signaller() returns, for `co_await` by one coroutine at a time. It lies in the coroutine's frame,
+/// and can't be moved.
 /// \tparam Fence   the kind of fence, with fence_options::callbacks
 /// \tparam Handle  has resume(), as std::coroutine_handle does
 template <detail::runs_callbacks Fence, class Handle = std::coroutine_handle<>>
@@ -43,19 +45,28 @@ class signaller_awaiter {
   signaller_awaiter& operator=(const signaller_awaiter&) = delete;
 
   bool await_ready() noexcept {
-    if (!detail::fence_access::is_over(fence_, target_)) return false;
+    if (is_suspended_ || !detail::fence_access::is_over(fence_, target_)) return false;
     const bool is_reached = detail::fence_access::has_reached(fence_, target_);
     status_ = is_reached ? wait_status::reached : wait_status::lost;
     return true;
   }
   bool await_suspend(Handle suspended) noexcept {
+    TIDEMARK_ASSERT(!is_suspended_, "an awaitable of a fence was awaited by two coroutines at once");
+    // The status is still `timeout` then.
+    if (is_suspended_) return false;
+    is_suspended_ = true;
     registration_.emplace(fence_, target_, goes_on{this});
-    if (registration_->state() == callback_state::refused) return false;
+    if (registration_->state() == callback_state::refused) {
+      is_suspended_ = false;
+      return false;
+    }
     suspended_ = suspended;
     // The second one of this and (I3) lets the coroutine go on.
     // (I2): acq_rel. Release, pairs with (I3), for the suspended coroutine and the registration; acquire, pairs with
     // (I3), for the status. Not stronger: no other word is involved.
-    return has_one_.exchange(1, std::memory_order_acq_rel) == 0;
+    if (has_one_.exchange(1, std::memory_order_acq_rel) == 0) return true;
+    is_suspended_ = false;
+    return false;
   }
   wait_status await_resume() const noexcept { return status_; }
 
@@ -67,6 +78,7 @@ class signaller_awaiter {
       // (I3): acq_rel. Release, pairs with (I2), for the status; acquire, pairs with (I2), for the suspended coroutine.
       // Not stronger, like (I2).
       if (of->has_one_.exchange(1, std::memory_order_acq_rel) == 0) return;
+      of->is_suspended_ = false;
       // It may destroy this object.
       Handle suspended = of->suspended_;
       suspended.resume();
@@ -75,9 +87,10 @@ class signaller_awaiter {
 
   const Fence& fence_;
   std::uint64_t target_;
-  // What the `co_await` returns if the fence refuses the registration.
+  // What the `co_await` returns if the fence refuses the registration, or if another coroutine is suspended.
   wait_status status_ = wait_status::timeout;
   Handle suspended_{};
+  bool is_suspended_ = false;                                            // a coroutine, or it is about to be
   typename Fence::platform::template atomic<std::uint32_t> has_one_{0};  // 1 once (I2) or (I3), above, has run
   std::optional<signaller_callback<Fence, goes_on>> registration_;
 };
@@ -85,7 +98,8 @@ class signaller_awaiter {
 /// Suspends a coroutine that awaits the result until the timeline has reached the target. A signaller resumes it, or it
 /// goes on at once if the target was reached before. The `co_await` returns `reached`; `lost` if the timeline was
 /// poisoned before; or `timeout`, at once, if the fence can't take the registration, see signaller_callback.hpp.
-/// Allocates nothing, unless the fence has no free slot and may grow. Any thread may await. Progress: as for a
+/// What is returned is for one coroutine at a time (asserted): another one goes on at once, with `timeout`. Allocates
+/// nothing, unless the fence has no free slot and may grow. Any thread may await. Progress: as for a
 /// signaller_callback; two loads of the value if the target was reached before.
 /// \param on  a fence with fence_options::callbacks, which must outlive the wait
 template <class Platform, fence_options Options>

@@ -96,9 +96,11 @@ class reached_operation
                     "a sender's operation was destroyed before it has completed");
   }
 
-  /// Begins to wait. Must not be called twice. The operation may complete on another thread before this returns.
-  /// Progress: takes the loop's lock, see basic_callback. Any thread may call it.
+  /// Begins to wait. Asserts that it is called once; a further call does nothing. The operation may complete on another
+  /// thread before this returns. Progress: takes the loop's lock, see basic_callback. Any thread may call it.
   void start() & noexcept {
+    TIDEMARK_ASSERT(this->phase == detail::call_phase::idle, "a sender's operation was started twice");
+    if (this->phase != detail::call_phase::idle) return;
     this->end_at(limit_.template at_start<Platform>());
     this->listen();
     this->begin();
@@ -192,9 +194,11 @@ class schedule_operation : private detail::loop_work<Platform> {
                     "a sender's operation was destroyed before it has completed");
   }
 
-  /// Lets the loop complete the operation soon. Must not be called twice. Progress: lock-free, except for a system call
-  /// if the loop sleeps. Any thread may call it.
+  /// Lets the loop complete the operation soon. Asserts that it is called once; a further call does nothing. Progress:
+  /// lock-free, except for a system call if the loop sleeps. Any thread may call it.
   void start() & noexcept {
+    TIDEMARK_ASSERT(this->phase == detail::call_phase::idle, "a sender's operation was started twice");
+    if (this->phase != detail::call_phase::idle) return;
     this->phase = detail::call_phase::waiting;
     detail::loop_access::core_of(loop_).post(*this);
   }

@@ -77,6 +77,7 @@
 #include "../fence/callback_state.hpp"
 #include "../fence/wait.hpp"
 #include "../fence/waiter_heap.hpp"
+#include "../platform/assert.hpp"
 #include "../platform/names.hpp"
 #include "../platform/platform.hpp"
 #include "../platform/tools/limits.hpp"
@@ -112,7 +113,8 @@ class posted_call : public loop_work<Platform> {
 // What a coroutine awaits on a loop. All of it lies in the coroutine's frame.
 
 /// Suspends a coroutine until `Count` values are reached or any of them is, until the deadline or until the stop. The
-/// loop resumes it.
+/// loop resumes it. One coroutine at a time may await it (asserted); another one goes on at once, with `timeout`, and
+/// leaves the first one alone.
 /// \tparam Core    the loop's
 /// \tparam Result  makes the result of the `co_await` of the operation
 template <class Core, std::size_t Count, class Token, class Result>
@@ -128,18 +130,24 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
     if (is_suspended_) cancel();
   }
 
-  bool await_ready() noexcept { return this->is_reached_already(); }
+  bool await_ready() noexcept { return !is_suspended_ && this->is_reached_already(); }
   /// The operation begins here, even if it is the loop that has resumed the coroutine. It can't wait until that
   /// resumption has returned to the loop: whatever runs in it next may block, run the loop or throw.
-  void await_suspend(std::coroutine_handle<> suspended) noexcept {
+  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+    TIDEMARK_ASSERT(!is_suspended_, "an awaitable of a loop was awaited by two coroutines at once");
+    if (is_suspended_) return false;
     suspended_ = suspended;
     is_suspended_ = true;
     this->phase = call_phase::idle;  // it may have been awaited before; a stop that comes now is kept
     this->listen();
     this->begin();
     // From here on another thread may resume the coroutine, which may destroy this object.
+    return true;
   }
   auto await_resume() noexcept {
+    // Then it is another coroutine, which has not suspended.
+    if (is_suspended_) [[unlikely]]
+      return Result{}(wait_status::timeout, Count);
     this->stop_listening();
     return Result{}(this->status, this->index);
   }
@@ -172,7 +180,8 @@ class loop_awaiter : private loop_waits<Core, Count, Token> {
   bool is_suspended_ = false;  // and the loop is there; needs no lock, unlike the phase
 };
 
-/// Suspends a coroutine, which a thread that runs the loop resumes soon.
+/// Suspends a coroutine, which a thread that runs the loop resumes soon. One coroutine at a time may await it
+/// (asserted); another one goes on at once, and leaves the first one alone.
 template <class Core>
 class loop_switch : private Core::work {
  public:
@@ -183,10 +192,13 @@ class loop_switch : private Core::work {
   }
 
   static constexpr bool await_ready() noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> suspended) noexcept {
+  bool await_suspend(std::coroutine_handle<> suspended) noexcept {
+    TIDEMARK_ASSERT(!is_suspended_, "an awaitable of a loop was awaited by two coroutines at once");
+    if (is_suspended_) return false;
     suspended_ = suspended;
     is_suspended_ = true;
     core_.post(*this);
+    return true;
   }
   static constexpr void await_resume() noexcept {}
 
@@ -362,8 +374,10 @@ class basic_loop {
 
   /// Returns what a coroutine can `co_await`: that suspends it until the timeline has reached the target. A thread that
   /// runs the loop resumes it, or it goes on at once if the target was reached before. The `co_await` returns a
-  /// wait_status, as waitable::wait() does. Throws nothing, and allocates only what the head of this file says. Any
-  /// thread may await. Progress: as for a registration of a callable; two loads if the target was reached before.
+  /// wait_status, as waitable::wait() does. Throws nothing, and allocates only what the head of this file says. What is
+  /// returned may be awaited again and again, by one coroutine at a time (asserted): another one goes on at once, and
+  /// its `co_await` returns `timeout`. Any thread may await. Progress: as for a registration of a callable; two loads
+  /// if the target was reached before.
   template <class Timeline, stop_token_like Token = never_stops>
   [[nodiscard]] auto reached(const Timeline& timeline, std::uint64_t target, Token token = {}) noexcept
     requires is_awaited<Timeline>
@@ -391,7 +405,8 @@ class basic_loop {
 
   /// Suspends a coroutine until all values are reached, or one of the timelines is lost. The `co_await` returns a
   /// wait_status, as wait_all() does; at once with an empty list. Throws nothing, and allocates only what the head of
-  /// this file says. Any thread may await. Progress: as for `Count` registrations of callables.
+  /// this file says. Like that of reached(), the result is for one coroutine at a time. Any thread may await. Progress:
+  /// as for `Count` registrations of callables.
   /// \param those  for example `std::array{awaited{upload, 12}, awaited{compute, 40}}`
   template <std::size_t Count, stop_token_like Token = never_stops>
   [[nodiscard]] auto all_of(const std::array<basic_awaited<Platform>, Count>& those, Token token = {}) noexcept {
@@ -430,7 +445,8 @@ class basic_loop {
     return any_awaiter(those, detail::deadline_of<Platform>(at), std::move(token));
   }
 
-  /// Suspends a coroutine that awaits the result. A thread that runs the loop resumes it soon. Progress: lock-free,
+  /// Suspends a coroutine that awaits the result. A thread that runs the loop resumes it soon. The result may be
+  /// awaited again and again, by one coroutine at a time (asserted): another one goes on at once. Progress: lock-free,
   /// except for a system call if the loop sleeps.
   [[nodiscard]] auto schedule() noexcept { return detail::loop_switch<core>(core_); }
 
