@@ -8,13 +8,17 @@
 #include <optional>
 #include <string>
 
+#include <thread>
+
 #include <unistd.h>
 
+#include <tidemark/loop/executor_loop.hpp>
 #include <tidemark/loop/loop_uring.hpp>
 #include <tidemark/loop/senders.hpp>
 #include <tidemark/loop/wait_loop.hpp>
 
 #include "support/coroutine.hpp"
+#include "support/executors.hpp"
 
 using namespace testing;
 
@@ -94,6 +98,89 @@ TEST_CASE("a loop that is destroyed before its registrations, coroutines and pos
           loop->post([waits = std::make_shared<callback>(*loop, first, nothing)] {});
           loop.reset();
         }) == too_early);
+}
+
+TEST_CASE("a loop that is destroyed by code that it runs, or while another thread runs it, is reported") {
+  const std::string by_its_own_code = "a loop was destroyed by code that it runs";
+  CHECK(reported_by([] {
+          auto loop = std::make_unique<tidemark::wait_loop>();
+          loop->post([&] { loop.reset(); });
+          loop->poll();
+        }) == by_its_own_code);
+  CHECK(reported_by([] {
+          const tidemark::fence fence{1};
+          auto loop = std::make_unique<tidemark::wait_loop>();
+          const auto call = loop->on_reached(fence, 1, [&] { loop.reset(); });
+          static_cast<void>(loop->run());
+        }) == by_its_own_code);
+  CHECK(reported_by([] {
+          const tidemark::fence fence;
+          auto loop = std::make_unique<tidemark::wait_loop>();
+          const auto wait = [&]() -> coroutine {
+            co_await loop->schedule();
+            loop.reset();
+          };
+          const coroutine waiting = wait();
+          static_cast<void>(loop->run_one());
+        }) == by_its_own_code);
+  // A call within a call.
+  CHECK(reported_by([] {
+          auto loop = std::make_unique<tidemark::wait_loop>();
+          loop->post([&] {
+            loop->poll();
+            loop.reset();
+          });
+          loop->poll();
+        }) == by_its_own_code);
+  CHECK(reported_by([] {
+          manual_executor executor;
+          auto loop = std::make_unique<tidemark::executor_loop<manual_executor>>(executor);
+          loop->post([&] { loop.reset(); });
+          executor.run();
+        }) == by_its_own_code);
+  CHECK(reported_by([] {
+          tidemark::fence runs;
+          tidemark::fence never;
+          std::optional<tidemark::wait_loop> loop{std::in_place};
+          loop->post([&] {
+            runs.signal(1);
+            static_cast<void>(never.wait(1));
+          });
+          std::thread runner([&] { loop->poll(); });
+          static_cast<void>(runs.wait(1));
+          loop.reset();
+          runner.join();
+        }) == "a loop was destroyed while another thread runs it");
+  // One that another loop runs may do so, and so may code that the loop ran before.
+  CHECK(reported_by([] {
+          tidemark::wait_loop outer;
+          auto loop = std::make_unique<tidemark::wait_loop>();
+          outer.post([&] {
+            loop->post(nothing);
+            loop->poll();
+            loop.reset();
+          });
+          outer.poll();
+        }) == "");
+}
+
+TEST_CASE("what one coroutine awaits on a loop, and another one awaits, too, is reported") {
+  const std::string two_coroutines = "an awaitable of a loop was awaited by two coroutines at once";
+  CHECK(reported_by([] {
+          tidemark::wait_loop loop;
+          tidemark::fence fence;
+          auto reached = loop.reached(fence, 1);
+          const auto wait = [](auto& one) -> coroutine { static_cast<void>(co_await one); };
+          const coroutine first = wait(reached);
+          const coroutine second = wait(reached);
+        }) == two_coroutines);
+  CHECK(reported_by([] {
+          tidemark::wait_loop loop;
+          auto soon = loop.schedule();
+          const auto move = [](auto& to) -> coroutine { co_await to; };
+          const coroutine first = move(soon);
+          const coroutine second = move(soon);
+        }) == two_coroutines);
 }
 
 TEST_CASE("what is left of what was made while a loop was destroyed is reported, and nothing that is gone") {

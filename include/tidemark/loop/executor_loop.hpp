@@ -220,8 +220,16 @@ class basic_executor_loop
     const detail::lock_keeper kept(of.lock());
     of.set_outside(*this->turns_);
   }
-  /// Waits until no turn is under way, so no callable of the loop may destroy it. Otherwise like that of a wait_loop.
-  ~basic_executor_loop() { this->turns_->close(); }
+  /// Waits until no turn is under way, so no callable of the loop may destroy it (asserted; without assertions it waits
+  /// for ever). Otherwise like that of a wait_loop.
+  ~basic_executor_loop() {
+    {
+      auto& of = detail::loop_access::core_of(*this);
+      const detail::lock_keeper kept(of.lock());
+      TIDEMARK_ASSERT(!of.is_run_here(), "a loop was destroyed by code that it runs");
+    }
+    this->turns_->close();
+  }
 
  private:
   using turns = detail::executor_turns<detail::core_of_loop<Platform>, Executor>;

@@ -28,13 +28,13 @@
 // Threads: any thread may call any function of a loop. Any number may run it at the same time; each runs what it finds.
 // A lock protects the loop's data. It is not held while a callable runs, and signallers never take it.
 //
-// A callable may do anything but destroy the loop: it may signal, register, cancel, destroy its own registration, post,
-// and stop the loop. It may run the loop, too, and should return soon, because what is ready waits for it, unless other
-// threads run the loop. If it throws, run() and its kin pass the exception on. Its registration counts as run then,
-// nothing else is lost, and run() may be called again. The same is true of what comes out of a coroutine when the loop
-// resumes it. A callable may itself resume a coroutine that then awaits the loop. That coroutine waits from its
-// co_await on, even if the callable throws afterwards. It may be resumed before the callable has returned: by another
-// thread that runs the loop, or by the callable if that runs the loop.
+// A callable may do anything but destroy the loop (asserted): it may signal, register, cancel, destroy its own
+// registration, post, and stop the loop. It may run the loop, too, and should return soon, because what is ready waits
+// for it, unless other threads run the loop. If it throws, run() and its kin pass the exception on. Its registration
+// counts as run then, nothing else is lost, and run() may be called again. The same is true of what comes out of a
+// coroutine when the loop resumes it. A callable may itself resume a coroutine that then awaits the loop. That
+// coroutine waits from its co_await on, even if the callable throws afterwards. It may be resumed before the callable
+// has returned: by another thread that runs the loop, or by the callable if that runs the loop.
 //
 // The loop of an engine: if a callable runs the loop, its call returns only behind an engine-wide run that goes on
 // (unbroken_run.hpp). So poll() and the timed calls may block there.
@@ -550,6 +550,8 @@ class basic_loop {
   basic_loop() = default;
   ~basic_loop() {
     keeper kept(core_.lock());
+    TIDEMARK_ASSERT(!core_.is_run_here(), "a loop was destroyed by code that it runs");
+    TIDEMARK_ASSERT(!core_.is_run(), "a loop was destroyed while another thread runs it");
     bool is_found = core_.clear(kept);
 #if defined(__linux__)
     is_found = descriptor_.forget() || is_found;

@@ -235,6 +235,9 @@ class loop_core {
     ends_.wait(kept);
   }
 
+  /// Whether a call runs the loop: of this thread, or of any. Nobody may destroy it then.
+  bool is_run_here() const noexcept { return gate_.has_call_here(); }
+  bool is_run() const noexcept { return gate_.has_calls(); }
   /// Takes everything out, and drops it: also what is posted or begun by what it drops. So it returns when nothing of
   /// that posts or begins anything any more. Returns whether there was something that the loop's users own.
   bool clear(keeper& kept) {

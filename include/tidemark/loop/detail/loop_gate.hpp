@@ -37,6 +37,8 @@ class loop_gate {
 
   void enter(call& entered) noexcept { calls_.push(entered); }
   void leave(call& left) noexcept { calls_.remove(left); }
+  bool has_calls() const noexcept { return !calls_.is_empty(); }
+  bool has_call_here() const noexcept { return has_call(Platform::current_thread(), calls_.first(), nullptr); }
 
   /// Work asks for the loop.
   void close() noexcept { is_closed_ = true; }
