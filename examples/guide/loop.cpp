@@ -13,12 +13,14 @@
 #include <tidemark/loop/reached_descriptor.hpp>
 #include <tidemark/loop/senders.hpp>
 #include <tidemark/loop/wait_loop.hpp>
+#include <tidemark/platform/platform.hpp>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <string>
 #include <thread>
@@ -65,6 +67,21 @@ tidemark::detached upload(tidemark::wait_loop& loop, const tidemark::fence& copi
   loop.stop();
 }
 
+tidemark::detached wait_for_lists(tidemark::wait_loop& loop, const std::vector<awaited>& all,
+                                  const std::vector<awaited>& any) {
+  for (const awaited& each : all) {
+    const wait_status how = co_await loop.all_of(std::array{each});
+    expect(how == wait_status::reached, "and so for each of the list");
+  }
+  tidemark::fence one_is_over;
+  auto tell = [&](wait_status) { one_is_over.signal(1); };  // or lost
+  std::list<tidemark::basic_callback<tidemark::native_platform, decltype(tell)>> waits;
+  for (const awaited& each : any) waits.emplace_back(loop, each, tell);
+  const wait_status how = co_await loop.reached_for(one_is_over, 1, 1h);
+  expect(how == wait_status::reached, "one value of the other list is reached");
+  loop.stop();
+}
+
 void wait_in_a_coroutine() {
   tidemark::wait_loop loop;
   tidemark::fence copied;
@@ -73,6 +90,20 @@ void wait_in_a_coroutine() {
   expect(loop.run_for(20ms) == run_status::timeout, "the coroutine waits on");
   copied.signal(1);
   checked.signal(1);
+  expect(loop.run() == run_status::stopped, "the coroutine has stopped the loop");
+}
+
+void wait_for_lists_in_a_coroutine() {
+  tidemark::wait_loop loop;
+  tidemark::fence copied;
+  tidemark::fence checked;
+  const std::vector<awaited> all{awaited{copied, 1}, awaited{checked, 1}};
+  const std::vector<awaited> any{awaited{copied, 2}, awaited{checked, 2}};
+  wait_for_lists(loop, all, any);
+  copied.signal(1);
+  checked.signal(1);
+  expect(loop.run_for(20ms) == run_status::timeout, "the coroutine waits for one of the other list");
+  checked.signal(2);
   expect(loop.run() == run_status::stopped, "the coroutine has stopped the loop");
 }
 
@@ -243,6 +274,7 @@ void serve_with_epoll() {
 int main() {
   run_a_callable_at_a_value();
   wait_in_a_coroutine();
+  wait_for_lists_in_a_coroutine();
   post_to_a_loop();
   run_a_callable_in_the_signaller();
   run_a_callable_when_both_are_reached();

@@ -505,10 +505,10 @@ class basic_loop {
     return run_next(detail::deadline_of<Platform>(at), token);
   }
 
-  /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were. A registration
-  /// that is lost counts, even if its callable is not called. What becomes ready meanwhile may run, too. Throws what a
-  /// callable throws. Does not block, unless work of an engine calls it: it returns behind an engine-wide run that goes
-  /// on.
+  /// Runs what is ready now, without sleeping, and returns how many callables and coroutines that were; 0 after stop().
+  /// A registration that is lost counts, even if its callable is not called. What becomes ready meanwhile may run, too.
+  /// Throws what a callable throws. Does not block, unless work of an engine calls it: it returns behind an engine-wide
+  /// run that goes on.
   std::size_t poll() {
     keeper kept(core_.lock());
     std::size_t ran = 0;
