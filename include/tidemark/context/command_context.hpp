@@ -171,6 +171,13 @@ class alignas(cache_line) command_context {
   command_context(const Device& device, Storage& storage, Sink sink, const Source& source = {}) noexcept
     requires(follows_device)
       : device_{device}, storage_{&storage}, is_immediate_{true}, sink_{std::move(sink)}, commands_{source} {}
+  /// A device that can't be copied would be gone.
+  command_context(const Device&& gone, Storage& storage, storage_context&& opened, Sink sink, const Source& source = {})
+    requires(follows_device && !std::copyable<Device>)
+  = delete;
+  command_context(const Device&& gone, Storage& storage, Sink sink, const Source& source = {})
+    requires(follows_device && !std::copyable<Device>)
+  = delete;
   command_context(const command_context&) = delete;
   command_context& operator=(const command_context&) = delete;
   /// Abandons a recording that is open, and closes a deferred context.
@@ -276,6 +283,10 @@ class alignas(cache_line) command_context {
   void wait(const Timeline& input, std::uint64_t value) noexcept {
     wait(logged_fence<const Timeline>{&input, fence_id{}}, value);
   }
+  /// A timeline that can't be copied would be gone before the list is executed.
+  template <class Timeline>
+    requires(!std::copyable<Timeline>)
+  void wait(const Timeline&& gone, std::uint64_t value) = delete;
 
   /// Records a signal, for the queue's signal(). The timeline must outlive it.
   template <class Fence>

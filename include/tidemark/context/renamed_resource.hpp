@@ -36,6 +36,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -82,6 +83,10 @@ class renamed_resource {
       : finished_{finished},
         ring_{finished, options, std::move(source)},
         current_{ring_.try_map(map_mode::discard | map_mode::write)} {}
+  /// A timeline that can't be copied would be gone.
+  renamed_resource(const Timeline&& gone, const rename_options& options, Source source = {})
+    requires(!std::copyable<Timeline>)
+  = delete;
   renamed_resource(const renamed_resource&) = delete;
   renamed_resource& operator=(const renamed_resource&) = delete;
   /// Blocks as the destructor of a rename ring does. No other call may be under way, and no list may have a backing.

@@ -383,6 +383,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   void wait(const Timeline& input, std::uint64_t value, const log_reservation& entry) {
     wait(logged_fence<const Timeline>{&input, fence_id{}}, value, entry);
   }
+  template <detail::needs_name Timeline>
+  void wait(const Timeline&& gone, std::uint64_t value, const log_reservation& entry) = delete;
   template <class Fence>
     requires(is_signalled<Fence> && timeline_type::has_logs)
   void signal(const logged_fence<Fence>& output, std::uint64_t value, const log_reservation& entry) {

@@ -29,6 +29,7 @@
 #ifndef TIDEMARK_FENCE_AWAKE_VIEW_HPP
 #define TIDEMARK_FENCE_AWAKE_VIEW_HPP
 
+#include <concepts>
 #include <cstdint>
 #include <thread>
 
@@ -58,6 +59,10 @@ class awake_view : public waitable<awake_view<Followed, How>> {
 
   /// \param followed  copied if it is copyable (a view); otherwise it must outlive this view and its copies
   explicit awake_view(const Followed& followed) noexcept : followed_{followed} {}
+  /// A timeline that can't be copied would be gone.
+  explicit awake_view(const Followed&& gone)
+    requires(!std::copyable<Followed>)
+  = delete;
 
   /// Returns the timeline's current_value(). Progress: as that.
   std::uint64_t current_value() const noexcept { return followed_.current_value(); }

@@ -89,6 +89,8 @@ class advance_callback : private detail::signaller_call<typename Fence::platform
     }
     calls().run(heap());
   }
+  /// A fence without a name would be gone.
+  advance_callback(const Fence&& gone, std::uint64_t after, Callable callable) = delete;
   /// Cancels it. Blocks while its callable runs in another thread. The callable itself may destroy the registration,
   /// and must not use its own captures afterwards.
   ~advance_callback() { static_cast<void>(cancel()); }
@@ -189,6 +191,11 @@ template <class Platform, fence_options Options, detail::advance_callable Callab
                                 Callable callable) noexcept {
   return advance_callback<detail::fence_core<Platform, Options>, Callable>(on, after, std::move(callable));
 }
+/// A fence without a name would be gone.
+template <class Platform, fence_options Options, class Callable>
+void each_advance(const detail::fence_core<Platform, Options>&& gone, Callable callable) = delete;
+template <class Platform, fence_options Options, class Callable>
+void each_advance(const detail::fence_core<Platform, Options>&& gone, std::uint64_t after, Callable callable) = delete;
 /// The same for a view of a fence.
 template <detail::runs_callbacks Fence, detail::advance_callable Callable>
 [[nodiscard]] auto each_advance(const timeline_view<Fence>& on, Callable callable) noexcept {

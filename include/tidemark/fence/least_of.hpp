@@ -33,6 +33,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -60,7 +61,8 @@ class least_of : public waitable<least_of<Timelines...>> {
   using platform = typename detail::waiting_platform<timeline_platform<Timelines>...>::type;
 
   /// \param timelines  each is copied if it is copyable (a view); otherwise it must outlive this and its copies
-  explicit least_of(const Timelines&... timelines) noexcept : followed_{detail::follower<Timelines>{timelines}...} {}
+  explicit least_of(detail::lasting<Timelines>... timelines) noexcept
+      : followed_{detail::follower<Timelines>{timelines.get()}...} {}
 
   /// Returns the least current_value() of all timelines: a value that all of them have reached. Those that are lost do
   /// not count; UINT64_MAX once all are lost. Progress: as their own current_value().

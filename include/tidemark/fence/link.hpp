@@ -167,6 +167,10 @@ template <detail::links_in_signaller From, signalled_or_lost To>
                            detail::link_call{of, detail::link_end<signaller<To>>{std::move(to)}, to_value});
 }
 
+/// What can't be copied would be gone before the link has signalled.
+template <detail::needs_name From, class To, class Value>
+void link(const From&& gone, std::uint64_t from_value, To&& to, Value to_value) = delete;
+
 /// The same on a loop: a thread that runs `on` signals. Returns what the loop's on_reached() returns, and throws what
 /// that throws; a signaller poisons its timeline then.
 /// \param from  what the loop's on_reached() takes, and has loss()

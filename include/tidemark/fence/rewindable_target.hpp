@@ -60,6 +60,8 @@ class basic_rewindable_target : public waitable<basic_rewindable_target<Platform
     }
     if (end) settle(*end);
   }
+  /// A fence without a name would be gone.
+  basic_rewindable_target(const basic_rewindable_fence<Platform>&& gone, std::uint64_t target) = delete;
   basic_rewindable_target(const basic_rewindable_target&) = delete;
   basic_rewindable_target& operator=(const basic_rewindable_target&) = delete;
   /// Ends the registration. All waits for it must have returned. Progress: takes the fence's lock if the constructor

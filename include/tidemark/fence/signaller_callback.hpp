@@ -93,6 +93,8 @@ class signaller_callback : private detail::signaller_call<typename Fence::platfo
       : call(detail::fence_access::calls(on), value, &run), fence_{on}, callable_(std::move(callable)) {
     begin();
   }
+  /// A fence without a name would be gone.
+  signaller_callback(const Fence&& gone, std::uint64_t value, Callable callable) = delete;
   /// Cancels it. If its callable runs in another thread, this waits until it has returned. The callable itself may
   /// destroy the registration, and must not use its own captures afterwards.
   ~signaller_callback() { static_cast<void>(cancel()); }
@@ -185,6 +187,10 @@ template <class Platform, fence_options Options, detail::reached_callable Callab
                                      Callable callable) noexcept {
   return signaller_callback<detail::fence_core<Platform, Options>, Callable>(on, target, std::move(callable));
 }
+/// A fence without a name would be gone.
+template <class Platform, fence_options Options, class Callable>
+void call_in_signaller(const detail::fence_core<Platform, Options>&& gone, std::uint64_t target,
+                       Callable callable) = delete;
 /// The same for a view of a fence.
 template <detail::runs_callbacks Fence, detail::reached_callable Callable>
 [[nodiscard]] auto call_in_signaller(const timeline_view<Fence>& on, std::uint64_t target, Callable callable) noexcept {

@@ -124,6 +124,8 @@ class timeline_view : public waitable<timeline_view<Timeline>> {
 
   /// A view of `followed`.
   explicit timeline_view(const Timeline& followed) noexcept : timeline_{&followed} {}
+  /// A timeline without a name would be gone.
+  explicit timeline_view(const Timeline&& gone) = delete;
 
   /// Returns the timeline's current_value(): the value signalled so far; UINT64_MAX once the timeline is lost,
   /// unless it keeps its value. Progress: as the timeline's own current_value().
@@ -226,6 +228,21 @@ class follower {
   }
 
   std::conditional_t<is_copied, Timeline, const Timeline*> kept_;
+};
+
+/// One of several arguments that a block keeps. One that is kept by its address must have a name: otherwise it would be
+/// gone.
+template <class Kept, bool IsCopied = std::copyable<Kept>>
+class lasting {
+ public:
+  lasting(const Kept& given) noexcept : given_{given} {}
+  lasting(const Kept&& gone)
+    requires(!IsCopied)
+  = delete;
+  const Kept& get() const noexcept { return given_; }
+
+ private:
+  const Kept& given_;
 };
 
 /// A placeholder for a type that was given to a block as its timeline and is not one. The block's deduction guide picks

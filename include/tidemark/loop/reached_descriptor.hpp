@@ -86,6 +86,11 @@ class basic_reached_descriptor : private detail::waker {
              !detail::is_only_looked_at<Timeline>)
   basic_reached_descriptor(const Timeline& on, std::uint64_t target, int event) noexcept
       : basic_reached_descriptor(basic_awaited<Platform>(on, target), event) {}
+  /// What can't be copied would be gone before the value is reached.
+  template <detail::needs_name Timeline>
+  basic_reached_descriptor(const Timeline&& gone, std::uint64_t target) = delete;
+  template <detail::needs_name Timeline>
+  basic_reached_descriptor(const Timeline&& gone, std::uint64_t target, int event) = delete;
 
   basic_reached_descriptor(const basic_reached_descriptor&) = delete;
   basic_reached_descriptor& operator=(const basic_reached_descriptor&) = delete;

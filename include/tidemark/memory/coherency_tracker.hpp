@@ -61,6 +61,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -129,6 +130,10 @@ class coherency_tracker {
         runs_{line_of(options.bytes) + (line_of(options.bytes) << line_shift_ != options.bytes ? 1 : 0)} {
     TIDEMARK_ASSERT(options.bytes > 0, "a coherency tracker must have some bytes to track");
   }
+  /// A timeline that can't be copied would be gone.
+  coherency_tracker(const Timeline&& gone, const coherency_options& options, Cache cache)
+    requires(!std::copyable<Timeline>)
+  = delete;
 
   // ---- called before each access; offsets and sizes are in bytes ---------------------------------------------------
   //

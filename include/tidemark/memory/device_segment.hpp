@@ -25,6 +25,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,11 @@ class device_segment {
     made.set_resized(options.cpu_visible);
     return made;
   }
+
+  /// A timeline that can't be copied would be gone.
+  static std::optional<device_segment> make(const Timeline&& gone, const segment_options& options)
+    requires(!std::copyable<Timeline>)
+  = delete;
 
   /// Notes that the processor can address all of the segment from here on. What the caller did before that
   /// happens-before each lock which is direct for that reason. A second call changes nothing. Progress: wait-free.

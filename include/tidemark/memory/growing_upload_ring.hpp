@@ -35,6 +35,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -126,6 +127,10 @@ class growing_upload_ring {
     std::uint64_t refused_at = never;
     if (traits_.bytes != 0) static_cast<void>(grow(0, refused_at));
   }
+  /// A timeline that can't be copied would be gone.
+  growing_upload_ring(const Timeline&& gone, const growing_options& options, Source source = {})
+    requires(!std::copyable<Timeline>)
+  = delete;
   growing_upload_ring(const growing_upload_ring&) = delete;
   growing_upload_ring& operator=(const growing_upload_ring&) = delete;
   /// Destroys the blocks. Blocks until the timeline has reached every value that parts were retired with, or is lost.

@@ -36,6 +36,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -146,6 +147,11 @@ class host_aperture {
                       made_slots{std::make_unique<slot[]>(options.pages),
                                  std::make_unique<hint_word[]>(mapped_pages::words_for(options.pages))}} {}
 
+  /// A timeline that can't be copied would be gone.
+  host_aperture(const Timeline&& gone, const aperture_options& options)
+    requires(!std::copyable<Timeline>)
+  = delete;
+
   /// Returns an aperture as the constructor makes it, or nothing where there is no memory for the pages' words.
   [[nodiscard]] static std::optional<host_aperture> make(const Timeline& finished,
                                                          const aperture_options& options) noexcept {
@@ -157,6 +163,10 @@ class host_aperture {
     if (made.all == nullptr || made.hints == nullptr) return std::nullopt;
     return std::optional<host_aperture>{std::in_place, finished, options, std::move(made)};
   }
+
+  static std::optional<host_aperture> make(const Timeline&& gone, const aperture_options& options)
+    requires(!std::copyable<Timeline>)
+  = delete;
 
   /// For make() only: other code can't make `made_slots`.
   host_aperture(const Timeline& finished, const aperture_options& options, made_slots made) noexcept

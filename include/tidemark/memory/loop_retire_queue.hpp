@@ -156,6 +156,9 @@ class basic_loop_retire_queue {
     }
     return false;
   }
+  /// A queue without a name would be gone.
+  template <awaitable_queue<Platform> Queue>
+  bool add_queue(const Queue&& gone) = delete;
   /// Follows a queue no more. Returns false, and changes nothing, if it is not followed, or if some of its work is not
   /// finished: then wait for it, or abort the queue. What has waited for it goes on. No thread may be in drain() or in
   /// a destroy() that waits. Progress: takes the loop's lock.

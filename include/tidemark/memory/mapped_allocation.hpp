@@ -64,6 +64,7 @@
 #if defined(__linux__)
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -195,6 +196,11 @@ class mapped_allocation {
         cache_{std::move(cache)},
         ring_{finished, {.bytes = options.bytes, .max_renames = options.max_renames}, backing_maker{this}} {}
 
+  /// A timeline that can't be copied would be gone.
+  mapped_allocation(const Timeline&& gone, const supported_segments<Timeline>& segments,
+                    const allocation_options& options, Cache cache = {})
+    requires(!std::copyable<Timeline>)
+  = delete;
   mapped_allocation(const mapped_allocation&) = delete;
   mapped_allocation& operator=(const mapped_allocation&) = delete;
   /// Blocks until the timeline has reached every value that unlock() and used_until() were given, or is lost. No other

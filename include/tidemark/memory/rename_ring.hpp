@@ -41,6 +41,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -129,6 +130,10 @@ class rename_ring {
     if (!is_there) first_.use.give(vacant);
     is_there ? counts_.made(number) : counts_.refused();
   }
+  /// A timeline that can't be copied would be gone.
+  rename_ring(const Timeline&& gone, const rename_options& options, Source source = {})
+    requires(!std::copyable<Timeline>)
+  = delete;
   rename_ring(const rename_ring&) = delete;
   rename_ring& operator=(const rename_ring&) = delete;
   /// Destroys the backings one after another. Before each it blocks until the timeline has reached every value that was

@@ -63,6 +63,8 @@ namespace tidemark::detail {
 template <class Source>
 class followed_serials {
  public:
+  /// Whether it keeps a copy.
+  static constexpr bool is_copied = false;
   /// Whether wait() takes a deadline and a token.
   static constexpr bool has_limits = requires(const Source& queue, std::uint64_t serial, deadline until) {
     { queue.wait_finished_until(serial, until) } -> std::same_as<wait_status>;
@@ -104,6 +106,7 @@ template <timeline Source>
   requires(!requires(const Source& queue) { queue.last_queued(); })
 class followed_serials<Source> {
  public:
+  static constexpr bool is_copied = std::copyable<Source>;
   static constexpr bool has_limits = true;
 
   explicit followed_serials(const Source& followed) noexcept : timeline_{followed} {}
@@ -127,6 +130,12 @@ struct wrong_serial_source {
   }
   std::uint64_t current_value() const noexcept;
   wait_status wait_until(std::uint64_t, deadline) const noexcept;
+};
+template <class Wrong>
+class lasting<wrong_serial_source<Wrong>, true> : public wrong_serial_source<Wrong> {
+ public:
+  using wrong_serial_source<Wrong>::wrong_serial_source;
+  const wrong_serial_source<Wrong>& get() const noexcept { return *this; }
 };
 
 }  // namespace tidemark::detail
@@ -308,7 +317,8 @@ class retire_queue {
   using serials = std::array<std::uint64_t, sizeof...(Queues)>;
 
   /// \param queues  must outlive this; a timeline that is copyable (a view) is copied
-  explicit retire_queue(const Queues&... queues) noexcept : queues_{detail::followed_serials<Queues>{queues}...} {}
+  explicit retire_queue(detail::lasting<Queues, detail::followed_serials<Queues>::is_copied>... queues) noexcept
+      : queues_{detail::followed_serials<Queues>{queues.get()}...} {}
   retire_queue(const retire_queue&) = delete;
   retire_queue& operator=(const retire_queue&) = delete;
   /// Blocks as drain() does. No other call may be under way.
@@ -638,6 +648,8 @@ class retire_queue {
   typename platform::template atomic<hook*> top_;
 };
 
+template <serial_source... Queues>
+retire_queue(const Queues&...) -> retire_queue<Queues...>;
 // What is given and can't be followed gets an error of its own.
 template <class... Given>
   requires(!(serial_source<Given> && ...))

@@ -39,6 +39,7 @@
 
 #include <bit>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -141,6 +142,11 @@ class upload_ring {
       : upload_ring{finished, options,
                     made_records{std::make_unique<record[]>(detail::possible_records(options.max_records))}} {}
 
+  /// A timeline that can't be copied would be gone.
+  upload_ring(const Timeline&& gone, const upload_options& options)
+    requires(!std::copyable<Timeline>)
+  = delete;
+
   /// Returns a ring as the constructor makes it, or nothing where there is no memory for the records.
   [[nodiscard]] static std::optional<upload_ring> make(const Timeline& finished,
                                                        const upload_options& options) noexcept {
@@ -148,6 +154,10 @@ class upload_ring {
     if (records.all == nullptr) return std::nullopt;
     return std::optional<upload_ring>{std::in_place, finished, options, std::move(records)};
   }
+
+  static std::optional<upload_ring> make(const Timeline&& gone, const upload_options& options)
+    requires(!std::copyable<Timeline>)
+  = delete;
 
   /// For make() and for the constructor above: nobody else can name made_records.
   upload_ring(const Timeline& finished, const upload_options& options, made_records records) noexcept
