@@ -14,6 +14,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -334,6 +335,24 @@ TEST_CASE("[A54] a progress that somebody else signals is noticed, and so is one
           static_cast<void>(second.submit());
           while (on.loop().poll() != 0) {
           }
+        }) == "somebody else has signalled the progress of a queue");
+  // The second one's work would count as finished before it is executed.
+  CHECK(reported_by([] {
+          tidemark::engine on{{.threads = 0}};
+          tidemark::progress_fence drawn;
+          tidemark::basic_engine_queue first{on, drawn};
+          tidemark::basic_engine_queue second{on, drawn};
+          static_cast<void>(first.submit());
+          while (on.loop().poll() != 0) {
+          }
+          static_cast<void>(second.submit());
+          std::_Exit(0);
+        }) == "somebody else has signalled the progress of a queue");
+  CHECK(reported_by([] {
+          tidemark::engine on{{.threads = 0}};
+          tidemark::fence drawn{3};
+          const tidemark::basic_engine_queue queue{on, drawn};
+          drawn.signal(4);
         }) == "somebody else has signalled the progress of a queue");
   CHECK(reported_by([] {
           tidemark::engine on{{.threads = 0}};

@@ -225,7 +225,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// lost. Otherwise the queue is made, and its submit() always returns `aborted`. If it is an attachment of a legacy
   /// domain, asserts that the queue keeps no logs.
   /// \param progress  must outlive the queue. Nobody else may signal it meanwhile: the queue asserts that it finds the
-  ///                  value that it signalled last, each time that it finishes a submission. Otherwise work counts as
+  ///                  value that it signalled last, each time that it finishes a submission; and in submit() and in
+  ///                  the destructor, that the value is none that it has not submitted. Otherwise work counts as
   ///                  finished that is not
   basic_engine_queue(engine_type& on, Progress& progress, const options_type& options = {}, Notifier notifier = {})
     requires(!owns_progress && makes_recorder)
@@ -244,6 +245,8 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Asserts that neither the queue's own work destroys it, nor anything that runs within the loss of its progress. Two
   /// threads that destroy each other's queues in this way wait for each other for ever.
   ~basic_engine_queue() {
+    // After an abort, another queue may have taken a progress that has no poison().
+    TIDEMARK_ASSERT(owns_progress || this->is_given_up() || has_submitted_value(), signalled_by_other);
     timeline_.refuse();
     // First, so that abort() of the engine can only be at this queue already. Then stop_turns() waits for that, too.
     detail::engine_access::remove(engine_, member());
@@ -558,7 +561,14 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   }
   /// Returns whether the progress is lost, also by somebody else.
   bool has_lost_progress() const noexcept { return progress_.timeline.current_value() == UINT64_MAX; }
-  /// Returns whether nobody else has signalled the progress.
+  static constexpr const char* signalled_by_other = "somebody else has signalled the progress of a queue";
+  /// Returns whether the progress has no value that this queue has not submitted. For the thread that submits, which
+  /// does not know how many submissions are finished.
+  bool has_submitted_value() const noexcept {
+    const std::uint64_t found = progress_.timeline.current_value();
+    return found <= last_queued() || found == UINT64_MAX;
+  }
+  /// Returns whether nobody else has signalled the progress. For the thread that executes.
   bool has_own_value() const noexcept {
     const std::uint64_t found = progress_.timeline.current_value();
     return found == detail::queue_access::finished_of(timeline_) || found == UINT64_MAX;
@@ -566,7 +576,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
   /// Ends a submission.
   template <class... Entry>
   void finish(const Entry&... entry) noexcept {
-    TIDEMARK_ASSERT(owns_progress || has_own_value(), "somebody else has signalled the progress of a queue");
+    TIDEMARK_ASSERT(owns_progress || has_own_value(), signalled_by_other);
     detail::queue_access::complete(timeline_, this->before_user_code(), entry...);
     if constexpr (!owns_progress) {
       if (has_lost_progress()) [[unlikely]]
@@ -630,6 +640,7 @@ class basic_engine_queue : private detail::engine_member<Platform> {
     return finished < queued && queued - finished >= most_ && !this->is_given_up();
   }
   doorbell_result ring_for_it() {
+    TIDEMARK_ASSERT(owns_progress || has_submitted_value(), signalled_by_other);
     if constexpr (!owns_progress) {
       if (has_lost_progress()) [[unlikely]]
         abort();
