@@ -118,6 +118,31 @@ TEST_CASE_TEMPLATE("[B44] no more blocks are added than there may be; then it is
   CHECK(at.ring.blocks() == 2);
 }
 
+TEST_CASE_TEMPLATE("it is busy while the oldest part waits for its value, even if that leaves too little room", Kind,
+                   one_writer, several_writers) {
+  stand<Kind> at{{.block_bytes = 4096, .max_blocks = 1}};
+  CHECK(at.use(1, 1));
+  const auto open = at.ring.try_allocate(1);
+  CHECK(at.ring.try_allocate(4096).status == upload_status::busy);
+  at.finished.signal(1);
+  CHECK(at.ring.try_allocate(4096).status == upload_status::no_space);
+  CHECK(at.retire(open, 1));
+}
+
+TEST_CASE_TEMPLATE("the forms with a time limit have the same default alignment", Kind, one_writer, several_writers) {
+  stand<Kind> at{{.block_bytes = 100, .max_blocks = 1}};
+  CHECK(at.ring.allocate_for(1, 24h).offset == 0);
+  const auto tomorrow = std::chrono::system_clock::now() + 24h;
+  const auto second = at.ring.allocate_until(99, tomorrow);
+  CHECK(second.offset == 1);
+  manual_stop stop;
+  stop.request();
+  // The oldest part is not retired.
+  const auto none = Kind::value == writers::one ? upload_status::no_space : upload_status::stopped;
+  CHECK(at.ring.allocate_for(1, 24h, manual_stop::token{stop}).status == none);
+  CHECK(at.ring.allocate_until(1, tomorrow, manual_stop::token{stop}).status == none);
+}
+
 TEST_CASE_TEMPLATE("without a value that helps there is no space, at the limit", Kind, one_writer, several_writers) {
   stand<Kind> at{{.block_bytes = 10, .max_blocks = 1}};
   const auto held = at.ring.try_allocate(10);

@@ -498,6 +498,9 @@ TEST_CASE_TEMPLATE("a wait for room ends at its deadline or when it is stopped, 
   CHECK(at.ring.allocate_until(1, 1, std::chrono::system_clock::now() + 2ms).status == upload_status::timeout);
   CHECK(at.ring.allocate_until(1, 1, std::chrono::steady_clock::now()).status == upload_status::timeout);
   CHECK(at.ring.allocate_for(1, 1, 0s).status == upload_status::timeout);
+  // The alignment has the same default as in the other forms.
+  CHECK(at.ring.allocate_for(1, 1ms).status == upload_status::timeout);
+  CHECK(at.ring.allocate_until(1, std::chrono::steady_clock::now()).status == upload_status::timeout);
   manual_stop stop;
   upload_part part;
   background waiting{[&] { part = at.ring.allocate(1, 1, stop.get_token()); }};
@@ -506,6 +509,9 @@ TEST_CASE_TEMPLATE("a wait for room ends at its deadline or when it is stopped, 
   waiting.join();
   CHECK(part.status == upload_status::stopped);
   CHECK(at.ring.allocate_for(1, 1, 24h, stop.get_token()).status == upload_status::stopped);
+  CHECK(at.ring.allocate_for(1, 24h, stop.get_token()).status == upload_status::stopped);
+  const auto tomorrow = std::chrono::system_clock::now() + 24h;
+  CHECK(at.ring.allocate_until(1, tomorrow, stop.get_token()).status == upload_status::stopped);
   CHECK(at.ring.bytes_in_use() == 64);
 }
 

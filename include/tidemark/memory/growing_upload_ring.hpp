@@ -151,13 +151,13 @@ class growing_upload_ring {
 
   /// Gives out some bytes of a block, at a multiple of `alignment` in it. If no block has room, adds one. Returns the
   /// part, or `busy`, `no_space`, `no_memory`, `too_large` or `invalid`, and then nothing was given out, and all parts
-  /// are as before. It is `busy` if no block may be added or the source refuses one, but some value of the timeline
-  /// makes room; `no_space` or `no_memory` if no value does, because the oldest parts of all blocks were not retired
-  /// yet. With writers::several it may also be `no_space`, or `no_memory` if the source has refused, while another
-  /// thread adds a block or gives one back. Progress: never
-  /// waits. Apart from its calls of the timeline, the source and the heap, it is wait-free with writers::one, and
-  /// lock-free with writers::several: as try_allocate() of an upload_ring if the current block has room, and otherwise
-  /// O(blocks).
+  /// are as before. If no block may be added, or the source refuses one, it is `busy` if the oldest part of some block
+  /// is retired and the timeline has not reached its value yet. Another try may succeed then, or find that the parts
+  /// behind that one leave too little room. If the oldest parts of all blocks were not retired yet, it is `no_space` or
+  /// `no_memory`: no value of the timeline would help. With writers::several it may also be `no_space`, or `no_memory`
+  /// if the source has refused, while another thread adds a block or gives one back. Progress: never waits. Apart from
+  /// its calls of the timeline, the source and the heap, it is wait-free with writers::one, and lock-free with
+  /// writers::several: as try_allocate() of an upload_ring if the current block has room, and otherwise O(blocks).
   part try_allocate(std::uint64_t bytes, std::uint64_t alignment = 1) noexcept {
     std::uint64_t unused = 0;
     std::uint64_t refused_at = never;
@@ -178,11 +178,22 @@ class growing_upload_ring {
                     Token token = {}) noexcept {
     return allocate_within(bytes, alignment, timeout, std::move(token));
   }
+  /// The same at any offset.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  part allocate_for(std::uint64_t bytes, const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
+    return allocate_within(bytes, 1, timeout, std::move(token));
+  }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   part allocate_until(std::uint64_t bytes, std::uint64_t alignment, const std::chrono::time_point<Clock, Duration>& at,
                       Token token = {}) noexcept {
     return allocate_within(bytes, alignment, at, std::move(token));
+  }
+  /// The same at any offset.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  part allocate_until(std::uint64_t bytes, const std::chrono::time_point<Clock, Duration>& at,
+                      Token token = {}) noexcept {
+    return allocate_within(bytes, 1, at, std::move(token));
   }
 
   /// Retires all parts that were allocated since the last call, as upload_ring::retire() does, in whatever blocks they

@@ -201,11 +201,23 @@ class upload_ring {
                            const std::chrono::duration<Rep, Period>& timeout, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, timeout, std::move(token));
   }
+  /// The same at any offset.
+  template <class Rep, class Period, stop_token_like Token = never_stops>
+  upload_part allocate_for(std::uint64_t bytes, const std::chrono::duration<Rep, Period>& timeout,
+                           Token token = {}) noexcept {
+    return ring_.allocate_within(bytes, 1, timeout, std::move(token));
+  }
   /// The same until a point of the steady or the system clock at most, and then returns `timeout`.
   template <class Clock, class Duration, stop_token_like Token = never_stops>
   upload_part allocate_until(std::uint64_t bytes, std::uint64_t alignment,
                              const std::chrono::time_point<Clock, Duration>& at, Token token = {}) noexcept {
     return ring_.allocate_within(bytes, alignment, at, std::move(token));
+  }
+  /// The same at any offset.
+  template <class Clock, class Duration, stop_token_like Token = never_stops>
+  upload_part allocate_until(std::uint64_t bytes, const std::chrono::time_point<Clock, Duration>& at,
+                             Token token = {}) noexcept {
+    return ring_.allocate_within(bytes, 1, at, std::move(token));
   }
 
   /// Retires all parts that were allocated since the last call: they are in use until the timeline has reached
