@@ -269,7 +269,8 @@ TEST_CASE("[A54] where somebody else signals a progress, work counts as finished
     while (on.loop().poll() != 0) {
     }
     CHECK(ran == i);
-    // Each is noticed by submit() and at its end. The third one finds the value that the queue would have signalled last.
+    // Each is noticed by submit(), and at its end. The third one finds the value that the queue would have signalled
+    // last.
     CHECK(take_said() == texts(i < 3 ? 2 : 0, "somebody else has signalled the progress of a queue"));
   }
   CHECK(drawn.current_value() == 3);

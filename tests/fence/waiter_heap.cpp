@@ -469,7 +469,8 @@ TEST_CASE("a released waiter that leaves before it is woken is replaced by anoth
 
 TEST_CASE("a waiter that wakes others passes over those that have left, in the first block and in later ones") {
   const auto try_on = [](auto&& heap, std::size_t others) {
-    for (std::size_t i = 0; i < others; ++i) static_cast<void>(heap.add(9));
+    std::vector<tidemark::waiter_ticket> bystanders;
+    for (std::size_t i = 0; i < others; ++i) bystanders.push_back(heap.add(9));
     std::vector<tidemark::waiter_ticket> tickets;
     for (int i = 0; i < 10; ++i) tickets.push_back(heap.add(1));
     std::vector<std::uint32_t> seen;
@@ -487,6 +488,8 @@ TEST_CASE("a waiter that wakes others passes over those that have left, in the f
     CHECK_FALSE(heap.withdraw(tickets[woken[0]]));
     CHECK(during.unparks() == 2);
     for (const std::size_t last : {asleep[5], asleep[6]}) CHECK(heap.wakes(tickets[last]) != seen[last]);
+    for (const std::size_t last : {asleep[5], asleep[6], woken[1], woken[2]}) CHECK_FALSE(heap.withdraw(tickets[last]));
+    for (const auto& bystander : bystanders) CHECK(heap.withdraw(bystander));
   };
   try_on(waiter_heap<10, wakes_three>{}, 0);
   try_on(waiter_heap<1, wakes_three>{}, 0);

@@ -61,7 +61,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/registering_process.hpp"
 #include "awaited.hpp"
 #include "fence.hpp"
 #include "timeline.hpp"
@@ -331,6 +333,14 @@ class basic_event_count {
   }
   basic_event_count(const basic_event_count&) = delete;
   basic_event_count& operator=(const basic_event_count&) = delete;
+  /// Asserts that nobody waits; but not in the child of a fork, whose copy may have waits of threads that it
+  /// does not have. No other call may be under way.
+  ~basic_event_count() {
+    // (T14): relaxed alone: whoever destroys the object knows that all waits have returned.
+    TIDEMARK_ASSERT(
+        !detail::registering_process::is_this<Platform>() || (waiting_.load(std::memory_order_relaxed) & ~pinned) == 0,
+        "an event count was destroyed before the waits for it had ended");
+  }
 
   /// Says that the calling thread has just changed something: all waiters try again. A waiter that still spins for the
   /// value of a fence tries again when its spin is over, fence_options::max_spin_ns later at most. Progress: wait-free,
@@ -401,6 +411,7 @@ class basic_event_count {
   class waiter : public detail::waker {
    public:
     explicit waiter(basic_event_count& of) noexcept : waker{&on_release}, of_{of} {
+      TIDEMARK_ASSERT(detail::registering_process::note(), "the destructor knows which process has registered waiters");
       // (T3): v1; acquire, pairs with (T2). The barriers do the rest on platforms that have fences.
       is_pinned_ = (of_.waiting_.fetch_add(1, std::memory_order_acquire) & pinned) != 0;
     }

@@ -208,8 +208,8 @@ struct no_signaller_calls {};
 /// does later. The copies signal and wait as before, and the heavy barrier still works (the registration survives a
 /// fork; a program that the child executes registers anew). The parent's other threads do not exist in the child, but
 /// those that waited are still registered in the copy. A signal that reaches the target of such a thread releases it
-/// once, in vain. The thread's slot stays taken in the child. A progress fence needs a signaller that knows which value
-/// the copy has. Six kinds of fences must not be used in the child:
+/// once, in vain. The thread's slot stays taken in the child, which may destroy the copy all the same. A progress fence
+/// needs a signaller that knows which value the copy has. Six kinds of fences must not be used in the child:
 ///   - fences with a lock-based double word or with `callbacks` that other threads used during the fork: a lock may
 ///     stay taken for ever
 ///   - shadowed fences (engine/shadowed_fence.hpp)
@@ -426,6 +426,8 @@ class fence_core : public waitable<fence_core<Platform, Options>> {
   }
 
  protected:
+  /// The heap asserts that no thread waits, and that no callable, coroutine or link is registered. Waits that have
+  /// returned leave nothing behind, once the signals that have released them have ended.
   ~fence_core() {
     if constexpr (Options.callbacks)
       TIDEMARK_ASSERT(!calls_.runs_in_this_thread(), "a fence was destroyed by code that its own signal runs");

@@ -64,10 +64,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
 #include "../platform/tools/intrusive_lists.hpp"
 #include "../platform/tools/limits.hpp"
 #include "../platform/tools/park_lock.hpp"
+#include "../platform/tools/registering_process.hpp"
 #include "tools/waker.hpp"
 #include "wait.hpp"
 #include "waiter_heap.hpp"
@@ -89,6 +91,13 @@ class basic_rewindable_fence {
       : value_{initial}, monitored_{no_waiter}, loss_{nullptr} {}
   basic_rewindable_fence(const basic_rewindable_fence&) = delete;
   basic_rewindable_fence& operator=(const basic_rewindable_fence&) = delete;
+  /// Asserts that nobody waits, neither a thread nor a rewindable_target; but not in the child of a fork, whose copy
+  /// may have waits of threads that it does not have. No other call may be under way.
+  ~basic_rewindable_fence() {
+    // In the child of a fork, the lock may stay taken for ever.
+    TIDEMARK_ASSERT(!detail::registering_process::is_this<Platform>() || !has_waits(),
+                    "a timeline was destroyed before the waits for it had ended");
+  }
 
   /// Sets the value to `value`, and releases every waiter that is due. Asserts that the value does not fall; with
   /// NDEBUG a lower value sets it back. Throws and allocates nothing. Progress: wait-free if no waiter is due, one
@@ -257,8 +266,14 @@ class basic_rewindable_fence {
     return token.stop_requested() ? wait_status::stopped : wait_status::timeout;
   }
 
+  bool has_waits() const noexcept {
+    const keeper kept(lock_);
+    return waits_.least() != nullptr;
+  }
+
   /// w1
   void add(waiting& self) const noexcept {
+    TIDEMARK_ASSERT(detail::registering_process::note(), "the destructor knows which process has registered waiters");
     const keeper kept(lock_);
     self.number = next_number_++;
     waits_.insert(self);

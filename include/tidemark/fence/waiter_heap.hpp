@@ -61,7 +61,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "../platform/assert.hpp"
 #include "../platform/platform.hpp"
+#include "../platform/tools/registering_process.hpp"
 #include "detail/heap_slots.hpp"
 #include "detail/min_tree.hpp"
 #include "detail/root_hold.hpp"
@@ -133,7 +135,11 @@ class waiter_heap {
   explicit waiter_heap(Arguments&&... neighbor) noexcept : neighbor_(std::forward<Arguments>(neighbor)...) {}
   waiter_heap(const waiter_heap&) = delete;
   waiter_heap& operator=(const waiter_heap&) = delete;
+  /// Asserts that all waiters have withdrawn; but not in the child of a fork, whose copy may have waits of threads that
+  /// it does not have. No other call may be under way.
   ~waiter_heap() {
+    TIDEMARK_ASSERT(!process::is_this<Platform>() || !has_waiters(),
+                    "a timeline was destroyed before the waits for it had ended");
     for (grown* rest = newest_block(); rest != nullptr;) delete std::exchange(rest, rest->next);
   }
 
@@ -175,6 +181,7 @@ class waiter_heap {
   ///               caller must look at the value from time to time
   [[nodiscard]] ticket add(std::uint64_t target, detail::waker* woken) noexcept {
     TIDEMARK_ASSERT(target > 0, "a waiter was added for 0, which every timeline has reached");
+    TIDEMARK_ASSERT(process::note(), "the destructor knows which process has registered waiters");
     const std::size_t slot = first_.take_slot();
     if (slot != block::no_slot) return arm(first_, slot, target, woken);
     if constexpr (Growth == heap_growth::allowed) {
@@ -368,6 +375,7 @@ class waiter_heap {
   const Neighbor& neighbor() const noexcept { return neighbor_; }
 
  private:
+  using process = detail::registering_process;
   using block = detail::slot_block<Platform, Arity>;
   using grown = detail::grown_block<Platform, Arity>;
 
@@ -399,6 +407,14 @@ class waiter_heap {
     std::array<slot_of, most_woken> due;
     std::size_t count = 0;
   };
+
+  bool has_waiters() const noexcept {
+    if (lane_.has_members() || first_.has_taken()) return true;
+    for (const grown* of = newest_block(); of != nullptr; of = of->next) {
+      if (of->has_taken()) return true;
+    }
+    return false;
+  }
 
   static block& block_of(const ticket& waiting) noexcept { return *static_cast<block*>(waiting.block_); }
 

@@ -76,6 +76,12 @@ class overflow_lane {
     return word_.load_value(std::memory_order_seq_cst);
   }
 
+  /// Returns whether the lane has members. For the destructor of the heap.
+  bool has_members() const noexcept {
+    // (H35): relaxed alone: whoever destroys the heap knows that all waits have returned.
+    return word_.load_version(std::memory_order_relaxed) % one_claim != 0;
+  }
+
   /// Empties the lane if a member may be due. Returns how many members it had then, which wake_all() must wake; 0 if it
   /// was not emptied. Progress: lock-free.
   template <class CurrentValue>
@@ -179,6 +185,17 @@ class slot_block {
     const std::uint64_t before = taken_[slot / 64].fetch_and(~bit_of(slot), std::memory_order_release);
     TIDEMARK_ASSERT((before & bit_of(slot)) != 0, "a registration was withdrawn twice");
     static_cast<void>(before);
+  }
+
+  /// Returns whether a slot is taken. For the destructor of the heap.
+  bool has_taken() const noexcept {
+    for (std::size_t word = 0; word < sets(); ++word) {
+      const std::size_t rest = size() - word * 64;
+      const std::uint64_t beyond = rest >= 64 ? 0 : ~std::uint64_t{0} << rest;
+      // (W23): relaxed alone: whoever destroys the heap knows that all waits have returned.
+      if ((taken_[word].load(std::memory_order_relaxed) & ~beyond) != 0) return true;
+    }
+    return false;
   }
 
   /// Says what the release of the slot wakes; null for its own thread. Only the owner may call it, before it arms.
