@@ -191,11 +191,6 @@ template <class Platform, fence_options Options, detail::advance_callable Callab
                                 Callable callable) noexcept {
   return advance_callback<detail::fence_core<Platform, Options>, Callable>(on, after, std::move(callable));
 }
-/// A fence without a name would be gone.
-template <class Platform, fence_options Options, class Callable>
-void each_advance(const detail::fence_core<Platform, Options>&& gone, Callable callable) = delete;
-template <class Platform, fence_options Options, class Callable>
-void each_advance(const detail::fence_core<Platform, Options>&& gone, std::uint64_t after, Callable callable) = delete;
 /// The same for a view of a fence.
 template <detail::runs_callbacks Fence, detail::advance_callable Callable>
 [[nodiscard]] auto each_advance(const timeline_view<Fence>& on, Callable callable) noexcept {
@@ -205,6 +200,11 @@ template <detail::runs_callbacks Fence, detail::advance_callable Callable>
 [[nodiscard]] auto each_advance(const timeline_view<Fence>& on, std::uint64_t after, Callable callable) noexcept {
   return each_advance(detail::fence_access::followed(on), after, std::move(callable));
 }
+/// A fence without a name would be gone.
+template <class Platform, fence_options Options, class Callable>
+void each_advance(const detail::fence_core<Platform, Options>&& gone, Callable callable) = delete;
+template <class Platform, fence_options Options, class Callable>
+void each_advance(const detail::fence_core<Platform, Options>&& gone, std::uint64_t after, Callable callable) = delete;
 
 }  // namespace tidemark
 

@@ -48,6 +48,7 @@
 #define TIDEMARK_FENCE_SIGNALLER_CALLBACK_HPP
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "../platform/platform.hpp"
@@ -187,15 +188,15 @@ template <class Platform, fence_options Options, detail::reached_callable Callab
                                      Callable callable) noexcept {
   return signaller_callback<detail::fence_core<Platform, Options>, Callable>(on, target, std::move(callable));
 }
-/// A fence without a name would be gone.
-template <class Platform, fence_options Options, class Callable>
-void call_in_signaller(const detail::fence_core<Platform, Options>&& gone, std::uint64_t target,
-                       Callable callable) = delete;
 /// The same for a view of a fence.
 template <detail::runs_callbacks Fence, detail::reached_callable Callable>
 [[nodiscard]] auto call_in_signaller(const timeline_view<Fence>& on, std::uint64_t target, Callable callable) noexcept {
   return signaller_callback<Fence, Callable>(detail::fence_access::followed(on), target, std::move(callable));
 }
+/// A fence without a name would be gone. Not a constraint, about which a compiler says more.
+template <class Platform, fence_options Options, class Callable, std::enable_if_t<Options.callbacks, int> = 0>
+void call_in_signaller(const detail::fence_core<Platform, Options>&& gone, std::uint64_t target,
+                       Callable callable) = delete;
 
 }  // namespace tidemark
 
