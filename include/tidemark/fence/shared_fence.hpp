@@ -382,8 +382,8 @@ class guarded_place {
       if ((ended >> index & 1) != 0) Platform::unpark(guard(index), UINT32_MAX);
     }
     core_->look_for_all(true);
-    // Whoever has an attachment_ends is told when the file is written, which a limit for files may forbid, or when it is
-    // closed by somebody who may write it, which this process may not be able to open any more.
+    // Whoever has an attachment_ends is told when the file is written, or closed by somebody who may write it. A limit
+    // for files may forbid the first; the second needs the right to open it, and a descriptor.
     if (!touch(segment_->lock_descriptor())) static_cast<void>(open_anew(segment_->lock_descriptor(), O_RDWR));
   }
 

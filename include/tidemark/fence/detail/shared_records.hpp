@@ -243,8 +243,8 @@ class segment_records {
   bool is_attached(std::uint32_t index) const noexcept { return locks_.is_held(index); }
   /// Returns whether the attachment `index` is the one with that incarnation, and lives.
   bool is_alive(std::uint32_t index, std::uint64_t incarnation) const noexcept {
-    // The kernel writes the notice before it gives up the byte. And the incarnation is the last: where it is that of the
-    // dead one, nobody has taken the byte since.
+    // The kernel writes the notice before it gives up the byte. And the incarnation comes last: where it is that of
+    // the dead one, nobody has taken the byte since.
     if (has_died(words_, index)) return false;
     if (!locks_.is_held(index)) return false;
     // (CL4): acquire, pairs with (CL5): if it has closed, its word in the values' file says so. Not stronger.
@@ -282,8 +282,8 @@ class segment_records {
       // (CL1): relaxed alone: the bytes order what is in the record. Others that see it try them.
       own.state.store(used, std::memory_order_relaxed);
       keep_program_order();
-      // Also if the record was free: a neighbour may have written that. And before the byte is taken, because a dead one
-      // that had the number would live again otherwise.
+      // Also if the record was free: a neighbour may have written that. And before the byte is taken, because a dead
+      // one that had the number would live again otherwise.
       clean(index);
       forget(index);
       result = locks_.try_lock(index);

@@ -264,7 +264,7 @@ class shared_segment {
     return opened();
   }
 
-  /// Takes a byte and writes the record. While all are taken, it looks again a few times: somebody may clean up just now.
+  /// Takes a byte and writes the record. While all are taken, it looks again a few times: somebody may clean up now.
   template <class Clean>
   open_result enter(const opening_options& options, Clean& clean, deadline until) noexcept {
     if (options.is_registered && !global_barrier::is_registered()) return failure(EPERM, segment_field::rights);
