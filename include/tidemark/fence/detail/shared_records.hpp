@@ -17,16 +17,16 @@
 //
 // An attachment is a byte that is locked, and its record. The record is `used` before the attachment claims anything in
 // the segment, and `free` after it has given everything back. So a record that is used while nobody has the byte of its
-// attachment is one of the dead. A record has a byte of its own. Whoever takes that one and finds nobody alive may clean
-// up, and keeps it until the record is free: a cleaner that is killed leaves what another one begins again. While a
-// cleaner is stopped, nobody else can clean up, but the dead one is dead for all.
+// attachment is one of the dead. A record has a byte of its own. Whoever takes that one and finds nobody alive may
+// clean up, and keeps it until the record is free: a cleaner that is killed leaves what another one begins again. While
+// a cleaner is stopped, nobody else can clean up, but the dead one is dead for all.
 //
 // A signaller is alive if its byte is locked and the record has the same incarnation as the signaller's own word. So
 // nobody who may write only the waiters' file can pretend in the values' file that a signaller has ended.
 //
 // An attachment may have a guard thread (shared_guard.hpp). Then the kernel writes a notice into the record when the
 // process dies, before it gives up the lock of the byte. Others take the attachment for dead at once, but nobody cleans
-// up behind it without the byte: other threads of the dead process may run for a moment.
+// up behind it while its byte is locked: other threads of the dead process may run for a moment.
 //
 // Invariant: what belongs to number i is touched by one thread at a time: by the attachment while it has its byte, and
 // otherwise by whoever has the byte of the record. Nobody takes the byte of an attachment without that of the record.
