@@ -13,10 +13,10 @@
 //        8192  what the fences need for their waiters
 //
 // Bytes that are locked lie far behind the end of W: one for each attachment, one for each record of an attachment, one
-// for the name, and one for the signaller of a fence that has one alone. They are locked with F_OFD_SETLK, so a lock belongs to an open file
-// description and not to a process. It ends when the last descriptor of that description is closed, in whatever way,
-// and not before: one that was duplicated, inherited or sent is the same owner. So each attachment opens W anew, and
-// keeps that descriptor to itself. A process that is stopped keeps its locks.
+// for the name, and one for the signaller of a fence that has one alone. They are locked with F_OFD_SETLK, so a lock
+// belongs to an open file description and not to a process. It ends when the last descriptor of that description is
+// closed, in whatever way, and not before: one that was duplicated, inherited or sent is the same owner. So each
+// attachment opens W anew, and keeps that descriptor to itself. A process that is stopped keeps its locks.
 //
 // In memory (memfd)   sealed against growing and shrinking, so a neighbour can't make an access fail. Passed on by a
 //                     socket.
