@@ -338,7 +338,7 @@ class basic_event_count {
   ~basic_event_count() {
     // (T14): relaxed alone: whoever destroys the object knows that all waits have returned.
     TIDEMARK_ASSERT(
-        !detail::registering_process::is_this<Platform>() || (waiting_.load(std::memory_order_relaxed) & ~pinned) == 0,
+        (waiting_.load(std::memory_order_relaxed) & ~pinned) == 0 || !detail::registering_process::is_this<Platform>(),
         "an event count was destroyed before the waits for it had ended");
   }
 

@@ -138,7 +138,7 @@ class waiter_heap {
   /// Asserts that all waiters have withdrawn; but not in the child of a fork, whose copy may have waits of threads that
   /// it does not have. No other call may be under way.
   ~waiter_heap() {
-    TIDEMARK_ASSERT(!process::is_this<Platform>() || !has_waiters(),
+    TIDEMARK_ASSERT(!has_waiters() || !process::is_this<Platform>(),
                     "a timeline was destroyed before the waits for it had ended");
     for (grown* rest = newest_block(); rest != nullptr;) delete std::exchange(rest, rest->next);
   }

@@ -21,9 +21,9 @@ class registering_process {
   /// Notes this process if there is no note yet. Returns true: it is called as the condition of an assertion, so that
   /// it costs nothing where assertions are off.
   static bool note() noexcept {
-    // (RP1): relaxed alone: the note is about the process, and all threads of it would write the same.
-    if (first_.load(std::memory_order_relaxed) == 0) [[unlikely]]
-      first_.store(current(), std::memory_order_relaxed);
+    // All threads of the process would write the same. No order matters, so none is named.
+    if (first_ == 0) [[unlikely]]
+      first_ = current();
     return true;
   }
   /// Returns whether this process is the first one. False also if the note was made in another shared library, and
@@ -33,8 +33,7 @@ class registering_process {
     if constexpr (requires { Platform::spin_looks(); }) {
       return false;
     } else {
-      // (RP2): relaxed alone: whoever destroys an object knows of the waits for it.
-      const long first = first_.load(std::memory_order_relaxed);
+      const long first = first_;
       return first != 0 && first == current();
     }
   }
