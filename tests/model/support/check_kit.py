@@ -853,18 +853,25 @@ class Debugger(unittest.TestCase):
     def debug(self, *commands):
         stored = self.folder / "debugged.txt"
         self.assertEqual(play(self.program, "flag", "--store", stored)[0], 0)
-        script = self.root / "include/tidemark/verify/runner/gdb.py"
+        # Where a call of a function fails, gdb would wait for ever in a condition that makes one.
+        called = self.gdb(stored, "break main", "run", "print ((int (*)(void))tidemark_simulated_thread)()")
+        if "ptrace: " in called or "Couldn't get registers" in called:
+            self.skip("no process may be debugged here")
+        if "Couldn't write extended state" in called:
+            self.skip("this gdb can't call functions of a program on this processor")
+        return self.gdb(stored, f"source {self.root / 'include/tidemark/verify/runner/gdb.py'}", *commands)
+
+    def gdb(self, stored, *commands):
         options = [word for command in commands for word in ("-ex", command)]
-        said = play("gdb", "-nx", "-q", "-batch", "-x", script, *options, "--args", self.program, "--replay", stored)[1]
-        if "ptrace: " in said or "Couldn't get registers" in said:
-            print("not tested: no process may be debugged here")
-            self.skipTest("no process may be debugged here")
-        return said
+        return play("gdb", "-nx", "-q", "-batch", *options, "--args", self.program, "--replay", stored)[1]
+
+    def skip(self, why):
+        print(f"not tested: {why}")
+        self.skipTest(why)
 
     def setUp(self):
         if shutil.which("gdb") is None:
-            print("not tested: there is no gdb (Debian: gdb)")
-            self.skipTest("there is no gdb")
+            self.skip("there is no gdb (Debian: gdb)")
 
     def line_of(self, text):
         lines = (self.root / "tests/model/verify/mistakes.cpp").read_text().splitlines()

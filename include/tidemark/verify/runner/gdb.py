@@ -7,6 +7,9 @@ Where the program stops, the number of the thread is printed, as in the printed 
 fails, in the frame of the check. `$simulated_thread()` is that number, for conditions, and -1 outside of threads:
 
     break counter.hpp:12 if $simulated_thread() == 1
+
+It calls a function of the program. Where gdb can't do that ("Couldn't write extended state": gdb 13 on processors that
+are newer than it), it may wait for ever at such a condition.
 """
 
 import gdb
