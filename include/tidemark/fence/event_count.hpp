@@ -336,10 +336,8 @@ class basic_event_count {
   /// Asserts that nobody waits; but not in the child of a fork, whose copy may have waits of threads that it
   /// does not have. No other call may be under way.
   ~basic_event_count() {
-    // (T14): relaxed alone: whoever destroys the object knows that all waits have returned.
-    TIDEMARK_ASSERT(
-        (waiting_.load(std::memory_order_relaxed) & ~pinned) == 0 || !detail::registering_process::is_this<Platform>(),
-        "an event count was destroyed before the waits for it had ended");
+    TIDEMARK_ASSERT(!has_waits() || !detail::registering_process::is_this<Platform>(),
+                    "an event count was destroyed before the waits for it had ended");
   }
 
   /// Says that the calling thread has just changed something: all waiters try again. A waiter that still spins for the
@@ -405,6 +403,11 @@ class basic_event_count {
   wait_status wait_within(const Timeline& followed, const Attempt& attempt, const Limits&... limits) noexcept {
     detail::event_wait<Platform, Timeline, Attempt> wait{*this, followed, attempt};
     return detail::within<Platform>([&](deadline until, const auto& token) { return wait(until, token); }, limits...);
+  }
+
+  bool has_waits() const noexcept {
+    // (T14): relaxed alone: whoever destroys the object knows that all waits have returned.
+    return (waiting_.load(std::memory_order_relaxed) & ~pinned) != 0;
   }
 
   /// One thread that waits, from v1 on. It must be destroyed when the wait ends.
