@@ -8,11 +8,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +30,7 @@
 
 #include "support/child.hpp"
 #include "support/random.hpp"
+#include "support/refused.hpp"
 #include "support/repetitions.hpp"
 #include "support/shared_stand.hpp"
 #include "support/watchdog.hpp"
@@ -704,6 +707,27 @@ TEST_CASE("the system's refusals are results") {
     segment_files made;
     require(segment_files::create_in_memory(made, stand_shape).error == EMFILE, "files are made");
   });
+  INFO(ended.errors);
+  CHECK(ended.exit_status == 0);
+}
+
+TEST_CASE("where the system has no locks of open file descriptions, opening is refused with its reason") {
+  const segment_files files = memory_files();
+  const child_end ended = run_in_child([&] {
+#if defined(SYS_fcntl64)
+    constexpr std::uint32_t call = SYS_fcntl64;
+#else
+    constexpr std::uint32_t call = SYS_fcntl;
+#endif
+    if (!refuse_with(call, TIDEMARK_OFD_GETLK, EINVAL) || !refuse_with(call, TIDEMARK_OFD_SETLK, EINVAL)) ::_exit(77);
+    segment own;
+    const open_result refused = open_at(own, files);
+    require(refused.status == open_status::refused && refused.error == EINVAL, "it is not refused");
+  });
+  if (ended.exit_status == 77) {
+    MESSAGE("not tested: this system permits no seccomp filter");
+    return;
+  }
   INFO(ended.errors);
   CHECK(ended.exit_status == 0);
 }

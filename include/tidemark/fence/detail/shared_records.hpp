@@ -274,7 +274,6 @@ class segment_records {
 
   template <class Clean>
   byte_lock claim_at(std::uint32_t index, const attachment_note& note, Clean& clean) noexcept {
-    if (locks_.is_held(index)) return byte_lock::taken;
     if (const byte_lock of_record = locks_.try_lock_record(index); of_record != byte_lock::locked) return of_record;
     byte_lock result = byte_lock::taken;
     if (!locks_.is_held(index)) {
