@@ -13,8 +13,8 @@ import {Browser} from './browser.mjs';
 
 const [folder, program, shots] = process.argv.slice(2);
 const names = readdirSync(folder).filter((name) => name.endsWith('.html')).map((name) => name.slice(0, -5));
-const KEYS = ['n', 'n', 'p', '+', 'ArrowLeft', 'PageDown', 'a', '-', 'r', 'Escape', 'PageUp', '0', 'ArrowRight', 'n',
-              'End', 'r'];
+const KEYS = ['n', 'n', 'p', '+', 'ArrowLeft', 'PageDown', 'd', 'a', '-', 'n', 'r', 'Escape', 'd', 'PageUp', '0',
+              'ArrowRight', 'n', 'd', 'End', 'r', 'd'];
 let browser;
 
 before(async () => { browser = await Browser.start(program); });
@@ -198,6 +198,24 @@ test('the description stays within the canvas, wherever the pointer is', async (
       }
     }
     assert.ok(seen >= 4, `${seen} descriptions seen`);
+  });
+});
+
+test('[A131] the button In flight and the key d show each command from queued to end, and go back', async () => {
+  await visit('three_queues', async (page) => {
+    const pressed = () => page.evaluate(`document.getElementById('depth').getAttribute('aria-pressed')`);
+    const before = await keep(page);
+    assert.equal(await pressed(), 'false');
+    const [{left, top}] = await boxes(page, '#depth');
+    await page.click(left + 5, top + 5);
+    await page.drawn();
+    assert.equal(await pressed(), 'true');
+    assert.notEqual(await keep(page), before);
+    await shoot(page, 'in-flight');
+    await page.key('d');
+    await page.drawn();
+    assert.equal(await pressed(), 'false');
+    assert.equal(await keep(page), before);
   });
 });
 
