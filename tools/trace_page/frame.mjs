@@ -58,7 +58,8 @@ export function drawAxis({context, view, colors}) {
 }
 
 const countsText = (lane) => `${countText(lane.waits.size, 'wait')}, ${countText(lane.signals.size, 'signal')}`;
-const depthText = ({greatestDepth}) => `up to ${greatestDepth.toLocaleString('en')} in flight`;
+const depthText = ({levels, greatestDepth}) =>
+  levels.length > 0 ? `up to ${greatestDepth.toLocaleString('en')} in flight` : 'in flight: not known';
 
 /// Returns how wide the gutter must be to show all names of queues.
 export function gutterFor(context, {lanes, groups}) {

@@ -5,8 +5,9 @@
 import {durationBetween, endOf, lowerBound, valueAt} from './series.mjs';
 import {countText, durationText, timeText} from './text.mjs';
 
-/// Returns the mean and the greatest number of commands in flight.
-function depthStatistics(depth, from, to) {
+/// Returns the mean and the greatest number of commands in flight; null if nobody told when commands were queued.
+function depthStatistics({levels, depth}, from, to) {
+  if (levels.length === 0) return {meanDepth: null, greatestDepth: null};
   let value = valueAt(depth, from) ?? 0, since = from, sum = 0, greatest = value;
   for (let i = lowerBound(depth.begin, from); i < depth.size && depth.begin[i] < to; ++i) {
     sum += value * (depth.begin[i] - since);
@@ -18,7 +19,8 @@ function depthStatistics(depth, from, to) {
 
 /// Returns the numbers of one lane. A wait counts if it stalled its queue and has a time in common with the range; its
 /// whole length counts for the mean and the greatest, but only the part within the range for `parked`.
-function laneStatistics({name, engine, work, waits, signals, depth}, from, to) {
+function laneStatistics(lane, from, to) {
+  const {name, engine, work, waits, signals} = lane;
   let stalls = 0, stalled = 0, greatest = 0;
   for (let i = lowerBound(waits.reach, from); i < waits.size && waits.begin[i] <= to; ++i) {
     const length = endOf(waits, i) - waits.begin[i];
@@ -31,7 +33,7 @@ function laneStatistics({name, engine, work, waits, signals, depth}, from, to) {
   for (let i = lowerBound(signals.begin, from); i < signals.size && signals.begin[i] <= to; ++i) ++signalled;
   const working = durationBetween(work, from, to), parked = durationBetween(waits, from, to);
   return {name, engine, working, parked, signals: signalled, stalls, mean: stalls > 0 ? stalled / stalls : null,
-          greatest: stalls > 0 ? greatest : null, ...depthStatistics(depth, from, to)};
+          greatest: stalls > 0 ? greatest : null, ...depthStatistics(lane, from, to)};
 }
 
 /// Returns the numbers of all lanes between two times, in the order of the lanes.
@@ -43,8 +45,9 @@ export function describeRange(model, from, to) {
     const percent = (part / (to - from) * 100).toLocaleString('en', {maximumFractionDigits: 1});
     return `${durationText(part)} (${percent} %)`;
   };
-  const length = (duration) => duration === null ? '\u2013' : durationText(duration);
-  const number = (value) => value.toLocaleString('en', {maximumFractionDigits: 2});
+  const unlessNull = (value, text) => value === null ? '\u2013' : text(value);
+  const length = (duration) => unlessNull(duration, durationText);
+  const number = (value) => unlessNull(value, () => value.toLocaleString('en', {maximumFractionDigits: 2}));
   const rows = rangeStatistics(model, from, to).map((lane) => {
     const {name, engine, working, parked, signals, mean, greatest, meanDepth, greatestDepth} = lane;
     return [engine ? `${engine}: ${name}` : name, share(working), share(parked), number(signals), length(mean),

@@ -202,7 +202,7 @@ test('the description stays within the canvas, wherever the pointer is', async (
 });
 
 test('[A131] the button In flight and the key d show each command from queued to end, and go back', async () => {
-  await visit('three_queues', async (page) => {
+  await visit('three_in_flight', async (page) => {
     const pressed = () => page.evaluate(`document.getElementById('depth').getAttribute('aria-pressed')`);
     const before = await keep(page);
     assert.equal(await pressed(), 'false');

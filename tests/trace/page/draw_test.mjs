@@ -269,6 +269,14 @@ test('[A131] what a reader looks at has a rim in its row, and nothing is drawn f
   assert.equal(draw(bare, {focus: [{command: 0}]}).context.calls.strokeRect ?? 0, 0);
 });
 
+test('[A131] of a queue whose times of queuing nobody told, it is not said how many are in flight', () => {
+  const scene = modelAndView({commands: [signal({end: 5})]}, {gutter: 200});
+  scene.view.showLifetimes(true);
+  const {texts} = draw(scene);
+  assert.ok(texts.includes('in flight: not known'));
+  assert.ok(!texts.some((text) => text.startsWith('up to')));
+});
+
 test('[A131] of random traces, no label in flight overlaps another one', () => {
   const random = randomNumbers(17);
   for (let round = 0; round < 40; ++round) {

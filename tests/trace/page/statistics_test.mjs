@@ -17,9 +17,9 @@ const worked = data({
 test('a range counts the work and the waits within it, and the whole length of each wait for mean and greatest', () => {
   const [copy, blur] = rangeStatistics(makeModel(worked), 50, 500);
   assert.deepEqual(copy, {name: 'copy', engine: '', working: 0, parked: 0, signals: 1, stalls: 0, mean: null,
-                          greatest: null, meanDepth: 0, greatestDepth: 0});
+                          greatest: null, meanDepth: null, greatestDepth: null});
   assert.deepEqual(blur, {name: 'blur', engine: 'gpu', working: 50 + 50, parked: 100 + 100, signals: 1, stalls: 2,
-                          mean: (100 + 600) / 2, greatest: 600, meanDepth: 0, greatestDepth: 0});
+                          mean: (100 + 600) / 2, greatest: 600, meanDepth: null, greatestDepth: null});
 });
 
 test('a wait that did not stall is no wait of a range, and one that ended before it is not, either', () => {
@@ -49,8 +49,9 @@ test('a range is described with a row for each queue, and says where work is an 
   const {title, head, rows, note} = describeRange(makeModel(worked), 50, 550);
   assert.equal(title, '500 ns from 50 ns, 2 queues');
   assert.equal(head.length, rows[0].length);
-  assert.deepEqual(rows, [['copy', '0 ns (0 %)', '0 ns (0 %)', '1', '\u2013', '\u2013', '0', '0'],
-                          ['gpu: blur', '100 ns (20 %)', '250 ns (50 %)', '1', '350 ns', '600 ns', '0', '0']]);
+  assert.deepEqual(rows, [['copy', '0 ns (0 %)', '0 ns (0 %)', '1', ...Array(4).fill('\u2013')],
+                          ['gpu: blur', '100 ns (20 %)', '250 ns (50 %)', '1', '350 ns', '600 ns',
+                           '\u2013', '\u2013']]);
   assert.equal(note, '');
   const derived = makeModel(data({...worked, workNames: ['']}));
   assert.match(describeRange(derived, 0, 1).note, /upper bound/);
@@ -68,4 +69,5 @@ test('[A131] the mean and the greatest depth are those of the time in the range'
   assert.deepEqual(depths(60, 80), [2, 2]);
   assert.deepEqual(depths(200, 1000), [1, 1]);
   assert.deepEqual(depths(-50, 0), [0, 0]);
+  assert.deepEqual(describeRange(model, 0, 200).rows[0].slice(-2), ['1.5', '2']);
 });
