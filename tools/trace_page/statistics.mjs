@@ -5,7 +5,7 @@
 import {durationBetween, endOf, lowerBound, valueAt} from './series.mjs';
 import {countText, durationText, timeText} from './text.mjs';
 
-/// Returns the mean and the greatest number of commands in flight; null if nobody told when commands were queued.
+/// Returns the mean and the greatest number of commands in flight; null if the lane has no lifetimes.
 function depthStatistics({levels, depth}, from, to) {
   if (levels.length === 0) return {meanDepth: null, greatestDepth: null};
   let value = valueAt(depth, from) ?? 0, since = from, sum = 0, greatest = value;

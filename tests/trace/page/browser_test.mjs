@@ -204,18 +204,18 @@ test('the description stays within the canvas, wherever the pointer is', async (
 test('[A131] the button In flight and the key d show each command from queued to end, and go back', async () => {
   await visit('three_in_flight', async (page) => {
     const pressed = () => page.evaluate(`document.getElementById('depth').getAttribute('aria-pressed')`);
-    const before = await keep(page);
+    const usual = await keep(page);
     assert.equal(await pressed(), 'false');
     const [{left, top}] = await boxes(page, '#depth');
     await page.click(left + 5, top + 5);
     await page.drawn();
     assert.equal(await pressed(), 'true');
-    assert.notEqual(await keep(page), before);
+    assert.notEqual(await keep(page), usual);
     await shoot(page, 'in-flight');
     await page.key('d');
     await page.drawn();
     assert.equal(await pressed(), 'false');
-    assert.equal(await keep(page), before);
+    assert.equal(await keep(page), usual);
   });
 });
 

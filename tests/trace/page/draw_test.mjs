@@ -269,7 +269,7 @@ test('[A131] what a reader looks at has a rim in its row, and nothing is drawn f
   assert.equal(draw(bare, {focus: [{command: 0}]}).context.calls.strokeRect ?? 0, 0);
 });
 
-test('[A131] of a queue whose times of queuing nobody told, it is not said how many are in flight', () => {
+test('[A131] of a queue without lifetimes, it is not said how many commands are in flight', () => {
   const scene = modelAndView({commands: [signal({end: 5})]}, {gutter: 200});
   scene.view.showLifetimes(true);
   const {texts} = draw(scene);
