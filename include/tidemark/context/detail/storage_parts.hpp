@@ -82,7 +82,7 @@ struct object_record : retire_hook<1, Platform>, teardown_request<Platform> {
   /// The same. Only while the caller destroys in its turn.
   bool drop_dependent() noexcept {
     // (CO5): acquire, pairs with (CO4): whoever drops the last dependent destroys what the owner has used before. Not
-    // stronger: see there.
+    // stronger: see there. The notify() that follows would order it where it has a fence; an asymmetric one has none.
     return uses_.fetch_sub(one_dependent, std::memory_order_acquire) == one_dependent;
   }
 
