@@ -392,7 +392,9 @@ class rehearsal {
     print_last_words();
     for (const std::string& line : listener_.lines())
       check(line.find("WRONG") == std::string::npos, "no item is wrong");
-    check(left_files().empty(), "nothing is left of the name");
+    std::string left;
+    for (const std::string& each : left_files()) left += " " + each;
+    check(left.empty(), "nothing is left of the name:" + left);
   }
 
   const ending signals_;

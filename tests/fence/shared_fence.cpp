@@ -33,6 +33,7 @@
 
 #include "support/child.hpp"
 #include "support/processes.hpp"
+#include "support/repetitions.hpp"
 #include "support/shared_kinds.hpp"
 #include "support/shared_memory.hpp"
 #include "support/shared_stand.hpp"
@@ -462,6 +463,33 @@ TEST_CASE("a name is opened by several, removed by the last one, and made anew")
   REQUIRE(next);
   CHECK(next.fence.id() != id);
   CHECK(next.fence.current_value() == 0);
+}
+
+TEST_CASE("[A50] of several that close a name at the same moment, the one that has removed it is told") {
+  const watchdog dog{[] { return std::string{"closing at once"}; }};
+  const stand_name name{"closed-at-once"};
+  repetitions rounds{1000};
+  while (rounds.goes_on()) {
+    constexpr int closers = 4;
+    std::atomic<int> attached{0};
+    std::atomic<int> told{0};
+    const shared_observer observer{[](void* count, shared_event what, std::uint32_t) noexcept {
+                                     if (what == shared_event::destroyed) ++*static_cast<std::atomic<int>*>(count);
+                                   },
+                                   &told};
+    const auto opens_and_closes = [&] {
+      auto opened = shared_fence::open_or_create(name, {.patience = patience, .observer = observer});
+      CHECK(opened);
+      ++attached;
+      while (attached < closers) std::this_thread::yield();
+      opened.fence.close();
+    };
+    std::vector<std::thread> threads;
+    while (threads.size() < closers) threads.emplace_back(opens_and_closes);
+    for (std::thread& each : threads) each.join();
+    // Who does not get the byte of the name soon enough leaves the name to the next open.
+    CHECK(told == (name.is_there() ? 0 : 1));
+  }
 }
 
 TEST_CASE("a second signaller of a progress fence is refused while the first one lives, and goes on behind it") {

@@ -126,7 +126,8 @@ enum class shared_event : unsigned char {
   created,    ///< The pages were made. create() tells it before there is an attachment, as UINT32_MAX.
   opened,     ///< The attachment is there.
   closed,     ///< It has gone.
-  destroyed,  ///< It was the last one, or create() has failed. If two close at the same moment, neither may be told.
+  destroyed,  ///< It was the last one, or create() has failed. One that was opened by a name has removed that. Where
+              ///< there is no name and two close at the same moment, neither may be told.
 };
 template <>
 inline constexpr auto detail::names_of<shared_event> = detail::names("created", "opened", "closed", "destroyed");
@@ -308,12 +309,15 @@ class shared_place {
   }
   void close() noexcept {
     if (!segment_.is_open()) return;
-    if (segment_.is_inherited()) return segment_.close(cleaner());
-    const bool is_last = may_register() && is_alone();
+    if (segment_.is_inherited()) {
+      segment_.close(cleaner());
+      return;
+    }
+    const bool is_last = !segment_.has_name() && may_register() && is_alone();
     const std::uint32_t index = segment_.index();
-    segment_.close(cleaner());
+    const bool has_removed_name = segment_.close(cleaner());
     tell(shared_event::closed, index);
-    if (is_last) tell(shared_event::destroyed, index);
+    if (is_last || has_removed_name) tell(shared_event::destroyed, index);
   }
   void tell(shared_event what) noexcept { tell(what, segment_.index()); }
 
@@ -522,6 +526,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   }
 
   /// Ends the attachment. All calls must have returned. If it is not open, this does nothing. The destructor calls it.
+  /// One that was opened by a name waits up to a second while another process opens, closes or removes the name.
   void close() noexcept {
     base_ = nullptr;
     if (state_ == nullptr) return;

@@ -158,18 +158,18 @@ class named_segment {
     }
   }
 
-  /// Removes the name if this file still has it and nobody is attached. Gives up at the deadline: the next open
-  /// replaces the name.
-  void remove_unused(const segment_files& files) noexcept {
+  /// Removes the name if this file still has it and nobody is attached, and returns whether it has. Of several that
+  /// leave at the same moment one does. Gives up at the deadline: the next open replaces the name.
+  bool remove_unused(const segment_files& files) noexcept {
     held_name name{[&] { return open_anew(files.waiters(), O_RDWR); }};
-    if (name.descriptor() < 0) return;
+    if (name.descriptor() < 0) return false;
     for (;;) {
       const byte_lock lock = name.try_lock();
-      if (lock == byte_lock::refused || !name.is_at(paths_.waiters())) return;
+      if (lock == byte_lock::refused || !name.is_at(paths_.waiters())) return false;
       if (lock == byte_lock::locked) break;
-      if (!pause()) return;
+      if (!pause()) return false;
     }
-    if (name.is_at(paths_.waiters()) && !name.is_used()) static_cast<void>(remove());
+    return name.is_at(paths_.waiters()) && !name.is_used() && remove();
   }
 
  private:

@@ -124,20 +124,22 @@ class shared_segment {
     return open_name(name, nullptr, {}, expected, options, clean);
   }
 
-  /// Ends the attachment. `clean(index())` gives back what it has left. The last one removes the name.
+  /// Ends the attachment. `clean(index())` gives back what it has left. The last one removes the name; returns whether
+  /// this one has.
   template <class Clean>
-  void close(Clean&& clean) noexcept {
-    if (!is_open()) return;
+  bool close(Clean&& clean) noexcept {
+    if (!is_open()) return false;
     if (!is_inherited() && records_) {
       if (rights_ == attachment_rights::signal) {
         history().end(index_, [this](auto other, auto incarnation) { return is_alive(other, incarnation); });
       }
       records_->release(index_, clean);
     }
-    leave();
+    return leave();
   }
 
   bool is_open() const noexcept { return base_ != nullptr; }
+  bool has_name() const noexcept { return static_cast<bool>(paths_); }
   /// Returns whether opening the name has made the segment.
   bool was_made() const noexcept { return was_made_; }
   /// Returns whether this is the copy of an attachment of the process from which this one was forked.
@@ -325,26 +327,29 @@ class shared_segment {
     });
   }
 
-  /// Ends the mapping and the lock. In the child of a fork, what lies at the addresses now is not this one's.
-  void leave() noexcept {
+  /// Ends the mapping and the lock. In the child of a fork, what lies at the addresses now is not this one's. Returns
+  /// whether it has removed the name.
+  bool leave() noexcept {
     const bool was_inherited = own_.process != 0 && is_inherited();
     records_.reset();
     shared_process::remove(own_);
     if (base_ != nullptr && !was_inherited) ::munmap(base_, mapped_);
     base_ = nullptr;
     has_waiters_ = false;
+    bool has_removed = false;
     if (paths_ && !was_inherited) {
       named_segment those{paths_, rights_, std::chrono::steady_clock::now() + leaving_patience};
-      those.remove_unused(files_);
+      has_removed = those.remove_unused(files_);
     }
     paths_ = segment_paths{};
     files_ = segment_files{};
     was_made_ = false;
     index_ = no_index;
     incarnation_ = 0;
+    return has_removed;
   }
 
-  static constexpr std::chrono::milliseconds leaving_patience{100};
+  static constexpr std::chrono::seconds leaving_patience{1};  // as opening has by default
 
   std::byte* base_ = nullptr;
   std::size_t mapped_ = 0;
