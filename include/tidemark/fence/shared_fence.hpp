@@ -123,11 +123,16 @@ using shared_modes = detail::file_modes;
 
 /// What an attachment has done, for a shared_observer.
 enum class shared_event : unsigned char {
-  created,    ///< The pages were made. create() tells it before there is an attachment, as UINT32_MAX.
-  opened,     ///< The attachment is there.
-  closed,     ///< It has gone.
-  destroyed,  ///< It was the last one, or create() has failed. One that was opened by a name has removed that. Where
-              ///< there is no name and two close at the same moment, neither may be told.
+  /// The pages were made. create() tells it before there is an attachment, as UINT32_MAX.
+  created,
+  /// The attachment is there.
+  opened,
+  /// It has gone.
+  closed,
+  /// It was the last one, or create() has failed. An attachment that was opened by a name tells it if it has removed
+  /// the name. If the name stays, the next open replaces it, and tells `created`. Without a name, perhaps none of several
+  /// that close at the same moment tells it. The `closed` of another attachment may come later.
+  destroyed,
 };
 template <>
 inline constexpr auto detail::names_of<shared_event> = detail::names("created", "opened", "closed", "destroyed");
@@ -526,7 +531,7 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   }
 
   /// Ends the attachment. All calls must have returned. If it is not open, this does nothing. The destructor calls it.
-  /// One that was opened by a name waits up to a second while another process opens, closes or removes the name.
+  /// An attachment that was opened by a name waits up to a second while another one opens or closes; readers never do.
   void close() noexcept {
     base_ = nullptr;
     if (state_ == nullptr) return;

@@ -159,7 +159,7 @@ class named_segment {
   }
 
   /// Removes the name if this file still has it and nobody is attached, and returns whether it has. Of several that
-  /// leave at the same moment one does. Gives up at the deadline: the next open replaces the name.
+  /// leave at the same moment at most one does. Gives up at the deadline: the next open replaces the name.
   bool remove_unused(const segment_files& files) noexcept {
     held_name name{[&] { return open_anew(files.waiters(), O_RDWR); }};
     if (name.descriptor() < 0) return false;
