@@ -130,8 +130,8 @@ enum class shared_event : unsigned char {
   /// It has gone.
   closed,
   /// It was the last one, or create() has failed. An attachment that was opened by a name tells it if it has removed
-  /// the name. If the name stays, the next open replaces it, and tells `created`. Without a name, perhaps none of several
-  /// that close at the same moment tells it. The `closed` of another attachment may come later.
+  /// the name. If the name stays, the next open replaces it, and tells `created`. Without a name, perhaps none of
+  /// several that close at the same moment tells it. The `closed` of another attachment may come later.
   destroyed,
 };
 template <>

@@ -124,8 +124,8 @@ class shared_segment {
     return open_name(name, nullptr, {}, expected, options, clean);
   }
 
-  /// Ends the attachment. `clean(index())` gives back what it has left. The last one removes the name if it can. Returns
-  /// whether this one has.
+  /// Ends the attachment. `clean(index())` gives back what it has left. The last one removes the name if it can.
+  /// Returns whether this one has.
   template <class Clean>
   bool close(Clean&& clean) noexcept {
     if (!is_open()) return false;
