@@ -323,6 +323,7 @@ int main(int argc, char** argv) {
   add_processes<shared_way<shared<parked_symmetric_platform, writers::several>>>("fence.parked");
   add_threads<tidemark::basic_progress_fence<tidemark::native_platform, parked>>("progress_fence.parked.threads");
   add_processes<bench::shared_futex>("futex");
+  add_processes<bench::shared_futex_with_limit>("futex.with_limit");
   if (tidemark::detail::global_barrier::is_available())
     add_processes<bench::shared_futex_with_barrier>("futex.with_barrier");
   add_processes<bench::posix_semaphore>("semaphore");

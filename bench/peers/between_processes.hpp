@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <ctime>
 #include <tidemark/fence/detail/shared_process.hpp>
 
 #include "../support/processes.hpp"
@@ -35,10 +36,17 @@ class shared_futex : public same_in_all {
     ::syscall(SYS_futex, &*word_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   }
   void wait(std::uint64_t target) noexcept {
+    while (!wait_until(target, nullptr)) {
+    }
+  }
+  /// Returns false if the time has passed, of CLOCK_MONOTONIC.
+  bool wait_until(std::uint64_t target, const timespec* limit) noexcept {
     for (;;) {
       const std::uint32_t seen = word_->load(std::memory_order_acquire);
-      if (seen >= target) return;
-      ::syscall(SYS_futex, &*word_, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+      if (seen >= target) return true;
+      const long result =
+          ::syscall(SYS_futex, &*word_, FUTEX_WAIT_BITSET, seen, limit, nullptr, FUTEX_BITSET_MATCH_ANY);
+      if (result != 0 && errno == ETIMEDOUT) return false;
     }
   }
 
@@ -61,6 +69,26 @@ class shared_futex_with_barrier : public same_in_all {
 
  private:
   shared_futex futex_;
+};
+
+/// The same, where a sleep ends after 50 ms: the floor of a waiter that finds the value even where a signaller was
+/// killed before the wake.
+class shared_futex_with_limit : public same_in_all {
+ public:
+  void signal(std::uint64_t value) noexcept { futex_.signal(value); }
+  void wait(std::uint64_t target) noexcept {
+    while (!futex_.wait_until(target, &limit_)) {
+      ::clock_gettime(CLOCK_MONOTONIC, &limit_);
+      limit_.tv_nsec += 50'000'000;
+      if (limit_.tv_nsec < 1'000'000'000) continue;
+      limit_.tv_nsec -= 1'000'000'000;
+      ++limit_.tv_sec;
+    }
+  }
+
+ private:
+  shared_futex futex_;
+  timespec limit_{};
 };
 
 class posix_semaphore : public same_in_all {

@@ -346,11 +346,15 @@ TEST_CASE("of all attachments one looks in an interval, and each one once in a s
   CHECK_FALSE(one.may_look(now + milliseconds{50}));
   CHECK(one.may_look(now + milliseconds{100}));
   CHECK_FALSE(other.may_look(now + milliseconds{149}));
+  // Intervals are those of the clock: a look that comes late does not make the next one late.
+  CHECK(one.may_look(now + milliseconds{199}));
+  CHECK_FALSE(other.may_look(now + milliseconds{199}));
+  CHECK(other.may_look(now + milliseconds{200}));
   // A neighbour pretends that somebody has just looked; or its clock is another one.
   using words = segment::words_type;
   auto& all = *reinterpret_cast<words*>(one.base() + tidemark::detail::value_file_size(stand_shape) +
                                         tidemark::detail::words_at);
-  now += milliseconds{200};
+  now += milliseconds{300};
   all.looked_at.store(UINT64_MAX, std::memory_order_relaxed);
   CHECK(one.may_look(now));
   for (int i = 1; i < 1000; ++i) {

@@ -154,6 +154,15 @@ TEST_CASE("a duration may be counted in 128 bits") {
 }
 #endif
 
+TEST_CASE("threads that look again in each interval do so at the same moments, and none of them late") {
+  using tidemark::detail::next_moment;
+  CHECK(next_moment(deadline{100ms}, 50ms) == deadline{150ms});
+  CHECK(next_moment(deadline{100ms + 1ns}, 50ms) == deadline{150ms});
+  CHECK(next_moment(deadline{150ms - 1ns}, 50ms) == deadline{150ms});
+  CHECK(next_moment(deadline{}, 50ms) == deadline{50ms});
+  CHECK(next_moment(now, 1ns) == now + 1ns);
+}
+
 TEST_CASE("points of the steady clock keep every tick, also far from its start") {
   for (const auto at : {deadline{1ns}, now, deadline{duration<std::int64_t>{9'000'000'000}} + 1ns, no_deadline - 2s})
     CHECK(deadline_at(at) == at);

@@ -608,8 +608,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   }
 
   /// Returns whether the fence is lost: somebody was able to signal, and nobody is any more. It looks as a sleeper
-  /// does, at most once in 50 ms, and otherwise asks the system only if the last look has found a loss. Any thread may
-  /// call it.
+  /// does, at most 20 times a second, and otherwise asks the system only if the last look has found a loss. Any thread
+  /// may call it.
   [[nodiscard]] bool is_lost() const noexcept { return state_->is_lost(); }
   /// Returns whether somebody may signal, as the system says now. A reader without the waiters' file does not know who
   /// has died. Any thread may call it. Progress: a system call for each signaller.

@@ -14,6 +14,7 @@
 #include <tidemark/fence/wait.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -149,6 +150,42 @@ struct value_is_told : model::suite<2>, processes<kind::progress, Shape> {
     }
   }
   void after() { this->shared.require_idle(); }
+};
+
+/// The sleeper that watches for a process leaves. The other one takes over: it finds when the next look is due, also
+/// where it has asked just before, and sleeps.
+struct watch_is_handed_over : model::suite<2>, model::with_mortals {
+  struct nudge {
+    void operator()() const noexcept {
+      word->fetch_add(1, std::memory_order_release);
+      platform::unpark(*word, 1);
+    }
+    platform::park_word* word;
+  };
+  using watch_type = detail::shared_watch<platform, nudge>;
+
+  watch_type watch{std::chrono::seconds{1}};
+  std::array<platform::park_word, 2> words{0U, 0U};
+  std::array<watch_type::sleeper, 2> sleepers{watch_type::sleeper{1, {&words[0]}}, watch_type::sleeper{1, {&words[1]}}};
+  payload time_of_look;
+
+  watch_is_handed_over() { watch.enter(sleepers[0]); }
+  void thread(unsigned index) {
+    if (index == 0) {
+      MODEL_REQUIRE(watch.next_look(sleepers[0]) != no_deadline);
+      time_of_look.store(42);
+      watch.leave(sleepers[0]);
+      return;
+    }
+    watch.enter(sleepers[1]);
+    for (;;) {
+      const std::uint32_t seen = words[1].load(std::memory_order_acquire);
+      if (watch.next_look(sleepers[1]) != no_deadline) break;
+      platform::park(words[1], seen, no_deadline);
+    }
+    MODEL_REQUIRE(time_of_look.load() == 42);
+    watch.leave(sleepers[1]);
+  }
 };
 
 /// [A120] One thread of a process finds that nobody is left who may signal. Another one, which sleeps, learns of it.
@@ -361,6 +398,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<value_is_told<no_slot>, "value_is_told_without_slot">());
   checks.push_back(model::make_check<loss_is_told<one_slot>, "loss_is_told">());
   checks.push_back(model::make_check<loss_is_told<no_slot>, "loss_is_told_without_slot">());
+  checks.push_back(model::make_check<watch_is_handed_over, "watch_is_handed_over">());
   checks.push_back(model::make_check<latched_loss, "latched_loss">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, one_slot>, "made_of_zeros">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, two_levels>, "made_of_zeros.two_levels">());

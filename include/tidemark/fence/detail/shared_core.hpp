@@ -183,16 +183,22 @@ class shared_core {
     }
     static constexpr bool is_early() noexcept { return false; }
     deadline limit(deadline until) noexcept {
-      const deadline now = Platform::now();
-      is_late_ = until <= now;
-      if (is_late_) return until;
-      deadline next = of_.watch_.next_look(watched_, now);
-      has_looked_ = next <= now;
-      if (has_looked_) {
-        of_.look_for_all();
-        return now;
+      deadline next = of_.watch_.next_look(watched_);
+      const bool may_miss = !ticket_.is_registered() || !is_ordered_;
+      // The first time without the clock: if a look is due, the park ends at once.
+      if (has_parked_ || may_miss) {
+        const deadline now = Platform::now();
+        is_late_ = until <= now;
+        if (is_late_) return until;
+        has_looked_ = next <= now;
+        if (has_looked_) {
+          of_.watch_.begin_look(now);
+          of_.look_for_all();
+          return now;
+        }
+        if (may_miss) next = look_again_before(next, now);
       }
-      if (!ticket_.is_registered() || !is_ordered_) next = look_again_before(next, now);
+      has_parked_ = true;
       return until < next ? until : next;
     }
     bool park(std::uint32_t seen, deadline until) noexcept {
@@ -210,6 +216,7 @@ class shared_core {
     typename Platform::park_word own_{0};
     const shared_ticket ticket_;
     const bool is_ordered_;
+    bool has_parked_ = false;
     bool is_late_ = false;
     bool has_looked_ = false;
     typename watch_type::sleeper watched_;

@@ -49,6 +49,7 @@
 #include <utility>
 
 #include "../../platform/platform.hpp"
+#include "../../platform/tools/limits.hpp"
 #include "../../platform/tools/park_lock.hpp"
 #include "quiet_thread.hpp"
 #include "shared_records.hpp"
@@ -264,7 +265,7 @@ class shared_guard {
       if (index != place_.index()) words.add(place_.guard(index).underlying(), turns_.seen(index));
     }
     const deadline now = Platform::now();
-    if (words.sleep(now + interval)) return;
+    if (words.sleep(next_moment(now, interval))) return;
     Platform::park(turns_.stop_word(), 0, now + interval_without_futexes);
   }
 

@@ -428,8 +428,8 @@ class signaller_history {
   const std::uint32_t count_;
 };
 
-/// When an attachment must look at the others: all of them together once in an interval, and each once in a second,
-/// whatever the neighbours write.
+/// When an attachment must look at the others: all of them together once in each interval of the clock, and each once
+/// in a second, whatever the neighbours write.
 template <platform Platform>
 class look_schedule {
  public:
@@ -451,7 +451,7 @@ class look_schedule {
     const std::uint64_t own = own_.load(std::memory_order_relaxed);
     const bool is_overdue = now - own >= own_interval;
     const bool is_believed = last <= now;
-    if (is_believed && now - last < interval && !is_overdue) return false;
+    if (is_believed && now / interval == last / interval && !is_overdue) return false;
     // (LK3): relaxed alone, as (LK1).
     const bool is_first =
         looked_at.compare_exchange_strong(last, now, std::memory_order_relaxed, std::memory_order_relaxed);

@@ -7,8 +7,10 @@
 // looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
 // can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
-// The lock protects the list, who watches, and when the next look is due. The watcher looks without the lock. While the
-// value is below the least target, it does not go through the list, whose sleepers lie on as many stacks.
+// The lock protects the list. The watcher looks without the lock, and when the next look is due is its own word, which
+// it hands over with the watch. While the value is below the least target, it does not go through the list, whose
+// sleepers lie on as many stacks. The watchers of all processes look at the same moments (next_moment()): ten of them
+// took a third less of a processor's time than at moments of their own.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 
@@ -38,7 +40,8 @@ class shared_watch {
   using sleeper = watched_sleeper<Nudge>;
 
   /// \param interval  how often the watcher looks; the greatest duration for never
-  explicit shared_watch(deadline::duration interval) noexcept : interval_{interval} {}
+  explicit shared_watch(deadline::duration interval) noexcept
+      : interval_{interval}, next_{interval == (deadline::duration::max)() ? no_deadline : deadline{}} {}
   shared_watch(const shared_watch&) = delete;
   shared_watch& operator=(const shared_watch&) = delete;
 
@@ -50,7 +53,7 @@ class shared_watch {
     (last_ != nullptr ? last_->next : first_) = &entering;
     last_ = &entering;
     if (entering.target < least_) least_ = entering.target;
-    if (watcher_ == nullptr) watcher_ = &entering;
+    if (watcher() == nullptr) watches(&entering);
   }
 
   /// Removes it. If it was the watcher, another one is told to go on.
@@ -58,20 +61,16 @@ class shared_watch {
     const keeper kept(lock_);
     (leaving.previous != nullptr ? leaving.previous->next : first_) = leaving.next;
     (leaving.next != nullptr ? leaving.next->previous : last_) = leaving.previous;
-    if (watcher_ != &leaving) return;
-    watcher_ = first_;
-    if (watcher_ != nullptr) watcher_->nudge();
+    if (watcher() != &leaving) return;
+    watches(first_);
+    if (first_ != nullptr) first_->nudge();
   }
 
-  /// Returns when a sleeper must look for all. If that is not after `now`, the caller must look now, and call
-  /// nudge_if(): this call has set the time of the next look. Returns no_deadline for all sleepers but the watcher.
-  deadline next_look(const sleeper& asking, deadline now) noexcept {
-    const keeper kept(lock_);
-    if (watcher_ != &asking || interval_ == (deadline::duration::max)()) return no_deadline;
-    const deadline due = next_;
-    if (due <= now) next_ = now + interval_;
-    return due;
-  }
+  /// Returns when a sleeper that has entered must look for all: at no_deadline unless it is the watcher. It must ask
+  /// again whenever it was nudged.
+  deadline next_look(const sleeper& asking) const noexcept { return watcher() == &asking ? next_ : no_deadline; }
+  /// Sets the time of the next look. The watcher calls it when that time has come, then looks, and calls nudge_due().
+  void begin_look(deadline now) noexcept { next_ = next_moment(now, interval_); }
 
   /// Wakes all sleepers whose target is at most `value`, or all.
   void nudge_due(std::uint64_t value, bool all) noexcept {
@@ -87,13 +86,23 @@ class shared_watch {
  private:
   using keeper = lock_keeper<park_lock<Platform>>;
 
+  sleeper* watcher() const noexcept {
+    // (SF25): acquire, pairs with (SF26): the new watcher finds the time that the last one has set. If it has asked too
+    // early, the nudge behind (SF26) wakes it, and it asks again.
+    return watcher_.load(std::memory_order_acquire);
+  }
+  void watches(sleeper* next) noexcept {
+    // (SF26): release, pairs with (SF25).
+    watcher_.store(next, std::memory_order_release);
+  }
+
+  const deadline::duration interval_;
   park_lock<Platform> lock_;
   sleeper* first_ = nullptr;
   sleeper* last_ = nullptr;
-  sleeper* watcher_ = nullptr;
   std::uint64_t least_ = UINT64_MAX;  // no target is less; those that have left count until the next turn
-  deadline next_{};
-  const deadline::duration interval_;
+  typename Platform::template atomic<sleeper*> watcher_{nullptr};
+  deadline next_;  // only the watcher uses it
 };
 
 }  // namespace tidemark::detail
