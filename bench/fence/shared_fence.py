@@ -58,7 +58,7 @@ def turns(page):
         for kind, limit in (("fence", 1.15), ("progress_fence.symmetric", 1.15), ("progress_fence", 1.4)):
             rows = [f"between/{subject}/{place}" for subject in (f"{kind}.parked", "futex")]
             page.compare(f"{kind}.parked, {place.replace('_', ' ')}", *rows, "p50_ns", at_most=limit)
-    page.head("shared", "beside a futex whose sleeps end after 50 ms, so that no dead signaller delays them for longer")
+    page.head("shared", "beside a futex whose sleeps end after 50 ms at most")
     for form in ("default", "parked"):
         for kind in ("fence", "progress_fence.symmetric"):
             rows = [f"between/{subject}/one_core" for subject in (f"{kind}.{form}", "futex.with_limit")]

@@ -39,7 +39,7 @@ class shared_futex : public same_in_all {
     while (!wait_until(target, nullptr)) {
     }
   }
-  /// Returns false if the time has passed, of CLOCK_MONOTONIC.
+  /// \param limit  a time of CLOCK_MONOTONIC, or null. When it has passed, this returns false
   bool wait_until(std::uint64_t target, const timespec* limit) noexcept {
     for (;;) {
       const std::uint32_t seen = word_->load(std::memory_order_acquire);
@@ -71,8 +71,8 @@ class shared_futex_with_barrier : public same_in_all {
   shared_futex futex_;
 };
 
-/// The same, where a sleep ends after 50 ms: the floor of a waiter that finds the value even where a signaller was
-/// killed before the wake.
+/// A shared_futex whose sleeps end after 50 ms at most: the floor of a waiter that finds the value even where a
+/// signaller was killed before the wake.
 class shared_futex_with_limit : public same_in_all {
  public:
   void signal(std::uint64_t value) noexcept { futex_.signal(value); }

@@ -154,7 +154,7 @@ TEST_CASE("a duration may be counted in 128 bits") {
 }
 #endif
 
-TEST_CASE("threads that look again in each interval do so at the same moments, and none of them late") {
+TEST_CASE("the moments of an interval are its whole multiples, and the next one is never the present one") {
   using tidemark::detail::next_moment;
   CHECK(next_moment(deadline{100ms}, 50ms) == deadline{150ms});
   CHECK(next_moment(deadline{100ms + 1ns}, 50ms) == deadline{150ms});

@@ -152,9 +152,8 @@ struct value_is_told : model::suite<2>, processes<kind::progress, Shape> {
   void after() { this->shared.require_idle(); }
 };
 
-/// The sleeper that watches for a process leaves. The other one takes over: it finds when the next look is due, also
-/// where it has asked just before, and sleeps.
-struct watch_is_handed_over : model::suite<2>, model::with_mortals {
+/// Two sleepers of one process, of which the first one watches.
+struct watched : model::suite<2>, model::with_mortals {
   struct nudge {
     void operator()() const noexcept {
       word->fetch_add(1, std::memory_order_release);
@@ -164,26 +163,61 @@ struct watch_is_handed_over : model::suite<2>, model::with_mortals {
   };
   using watch_type = detail::shared_watch<platform, nudge>;
 
-  watch_type watch{std::chrono::seconds{1}};
+  static constexpr std::chrono::seconds interval{1};
+  static constexpr std::chrono::seconds patience{10};
+  static constexpr deadline first_look{std::chrono::seconds{100}};
+  static constexpr deadline second_look = first_look + interval;
+
+  watch_type watch{interval, patience};
   std::array<platform::park_word, 2> words{0U, 0U};
   std::array<watch_type::sleeper, 2> sleepers{watch_type::sleeper{1, {&words[0]}}, watch_type::sleeper{1, {&words[1]}}};
-  payload time_of_look;
+  payload data;
 
-  watch_is_handed_over() { watch.enter(sleepers[0]); }
+  watched() { watch.enter(sleepers[0]); }
+};
+
+/// The watcher leaves. The other sleeper takes over, with the time of the next look, also where it has asked before and
+/// is about to sleep.
+struct watch_is_handed_over : watched {
   void thread(unsigned index) {
     if (index == 0) {
-      MODEL_REQUIRE(watch.next_look(sleepers[0]) != no_deadline);
-      time_of_look.store(42);
+      MODEL_REQUIRE(watch.begin_look(sleepers[0], first_look));
+      data.store(42);
       watch.leave(sleepers[0]);
       return;
     }
     watch.enter(sleepers[1]);
+    deadline next;
     for (;;) {
       const std::uint32_t seen = words[1].load(std::memory_order_acquire);
-      if (watch.next_look(sleepers[1]) != no_deadline) break;
+      next = watch.next_look(sleepers[1]);
+      if (next <= second_look && next != deadline{} + patience) break;
       platform::park(words[1], seen, no_deadline);
     }
-    MODEL_REQUIRE(time_of_look.load() == 42);
+    // If it has asked before it was woken, it may look at once.
+    MODEL_REQUIRE(next == second_look || next == deadline{});
+    watch.leave(sleepers[1]);
+    MODEL_REQUIRE(data.load() == 42);
+    MODEL_REQUIRE(watch.next_look(sleepers[1]) == second_look + patience);
+  }
+};
+
+/// The watcher does not look, because a neighbour has moved it to another word, and leaves while the other sleeper
+/// takes over. That one watches then.
+struct watch_is_taken_over : watched {
+  void thread(unsigned index) {
+    if (index == 0) {
+      data.store(42);
+      watch.leave(sleepers[0]);
+    } else {
+      watch.enter(sleepers[1]);
+      MODEL_REQUIRE(watch.begin_look(sleepers[1], first_look));
+      MODEL_REQUIRE(watch.next_look(sleepers[1]) == second_look);
+    }
+  }
+  void after() {
+    MODEL_REQUIRE(data.load() == 42);
+    MODEL_REQUIRE(watch.next_look(sleepers[1]) == second_look);
     watch.leave(sleepers[1]);
   }
 };
@@ -399,6 +433,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<loss_is_told<one_slot>, "loss_is_told">());
   checks.push_back(model::make_check<loss_is_told<no_slot>, "loss_is_told_without_slot">());
   checks.push_back(model::make_check<watch_is_handed_over, "watch_is_handed_over">());
+  checks.push_back(model::make_check<watch_is_taken_over, "watch_is_taken_over">());
   checks.push_back(model::make_check<latched_loss, "latched_loss">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, one_slot>, "made_of_zeros">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, two_levels>, "made_of_zeros.two_levels">());

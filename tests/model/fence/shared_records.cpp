@@ -525,7 +525,7 @@ struct told_of_the_cleaned : model::suite<3>, guard_stand {
   }
 };
 
-/// Of two attachments one looks.
+/// Of two attachments one looks, also if the other one has read the clock a little earlier.
 struct one_is_due : model::suite<2>, stand {
   std::array<tidemark::detail::look_schedule<platform>, 2> schedules;
   std::array<bool, 2> is_due{};
@@ -534,7 +534,9 @@ struct one_is_due : model::suite<2>, stand {
   void before() {
     for (auto& each : schedules) MODEL_REQUIRE(each.is_due(in_waiters.looked_at, now));  // the first time of each
   }
-  void thread(unsigned thread) { is_due[thread] = schedules[thread].is_due(in_waiters.looked_at, now + 50'000'000); }
+  void thread(unsigned thread) {
+    is_due[thread] = schedules[thread].is_due(in_waiters.looked_at, now + 50'000'000 + thread);
+  }
   void after() { MODEL_REQUIRE(is_due[0] != is_due[1]); }
 };
 

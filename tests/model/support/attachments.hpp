@@ -118,6 +118,7 @@ struct place {
   bool look(bool) noexcept { return loss.note(is_left()); }
   bool is_left() const noexcept { return of.is_left.load(std::memory_order_acquire) != 0; }
   static constexpr tidemark::deadline::duration interval() noexcept { return (tidemark::deadline::duration::max)(); }
+  static constexpr tidemark::deadline::duration patience() noexcept { return interval(); }
 };
 
 enum class kind { fence, progress };

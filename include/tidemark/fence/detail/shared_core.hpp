@@ -19,6 +19,7 @@
 //   look(is_urgent)     finds out who is alive, and cleans up behind the dead, unless another process has done so just
 //                       now and it is not urgent. Returns whether the fence is lost. Any thread calls it
 //   interval()          how often the watcher of a process looks
+//   patience()          how long its other sleepers rely on that
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
 
@@ -62,7 +63,7 @@ class shared_core {
   using steps = value_steps<Platform>;
 
   /// The place must outlive it.
-  explicit shared_core(Place& place) noexcept : place_{place}, watch_{place.interval()} {}
+  explicit shared_core(Place& place) noexcept : place_{place}, watch_{place.interval(), place.patience()} {}
   shared_core(const shared_core&) = delete;
   shared_core& operator=(const shared_core&) = delete;
 
@@ -190,9 +191,8 @@ class shared_core {
         const deadline now = Platform::now();
         is_late_ = until <= now;
         if (is_late_) return until;
-        has_looked_ = next <= now;
+        has_looked_ = next <= now && of_.watch_.begin_look(watched_, now);
         if (has_looked_) {
-          of_.watch_.begin_look(now);
           of_.look_for_all();
           return now;
         }

@@ -157,7 +157,8 @@ class shared_segment {
 
   // ---- others ----
 
-  /// Returns whether the caller must call look() now, which is true once in an interval for the whole segment.
+  /// Returns whether the caller must call look() now, which is true once in an interval of the clock for the whole
+  /// segment.
   bool may_look(deadline now) noexcept {
     return records_ && schedule_.is_due(words().looked_at, look_schedule<Platform>::nanoseconds_of(now));
   }

@@ -7,10 +7,15 @@
 // looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
 // can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
-// The lock protects the list. The watcher looks without the lock, and when the next look is due is its own word, which
-// it hands over with the watch. While the value is below the least target, it does not go through the list, whose
-// sleepers lie on as many stacks. The watchers of all processes look at the same moments (next_moment()): ten of them
-// took a third less of a processor's time than at moments of their own.
+// Also that wake-up may fail to come: whoever has mapped the words on which threads sleep, even for reading alone, can
+// let the kernel move the sleepers to another word (FUTEX_REQUEUE). So a sleeper relies on the watcher for a time only,
+// the patience. If nobody has looked for so long, it takes over the watch.
+//
+// The lock protects the list, its least target, and changes of who watches. The watcher looks without it. While the
+// value is below the least target, it does not go through the list, whose sleepers lie on as many stacks.
+//
+// Looks begin at whole multiples of the interval on the steady clock, so the watchers of different processes wake up
+// together, and a processor that rests is woken less often.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 
@@ -25,7 +30,8 @@
 namespace tidemark::detail {
 
 /// A thread that sleeps for a target. `Nudge` wakes it: a callable, which the watch may call until leave() has
-/// returned.
+/// returned. The thread must ask next_look() again then. What it reads to know that it was woken must be an acquire,
+/// for a release in the nudge; or it asks again after a time in any case.
 template <class Nudge>
 struct watched_sleeper {
   std::uint64_t target;
@@ -40,8 +46,9 @@ class shared_watch {
   using sleeper = watched_sleeper<Nudge>;
 
   /// \param interval  how often the watcher looks; the greatest duration for never
-  explicit shared_watch(deadline::duration interval) noexcept
-      : interval_{interval}, next_{interval == (deadline::duration::max)() ? no_deadline : deadline{}} {}
+  /// \param patience  how long the others rely on it; longer than the interval
+  shared_watch(deadline::duration interval, deadline::duration patience) noexcept
+      : interval_{interval}, patience_{patience} {}
   shared_watch(const shared_watch&) = delete;
   shared_watch& operator=(const shared_watch&) = delete;
 
@@ -66,11 +73,23 @@ class shared_watch {
     if (first_ != nullptr) first_->nudge();
   }
 
-  /// Returns when a sleeper that has entered must look for all: at no_deadline unless it is the watcher. It must ask
-  /// again whenever it was nudged.
-  deadline next_look(const sleeper& asking) const noexcept { return watcher() == &asking ? next_ : no_deadline; }
-  /// Sets the time of the next look. The watcher calls it when that time has come, then looks, and calls nudge_due().
-  void begin_look(deadline now) noexcept { next_ = next_moment(now, interval_); }
+  /// Returns until when a sleeper that has entered may sleep. Then it must call begin_look().
+  deadline next_look(const sleeper& asking) const noexcept {
+    if (is_never()) return no_deadline;
+    return watcher() == &asking ? next() : next() + patience_;
+  }
+  /// Returns whether the caller must look now, and call nudge_due(). If it does not watch, it does so from now on.
+  bool begin_look(sleeper& looking, deadline now) noexcept {
+    if (is_never()) return false;
+    if (watcher() != &looking) {
+      const keeper kept(lock_);
+      if (now < next() + patience_) return false;
+      watches(&looking);
+    }
+    // (SF26): relaxed alone: a sleeper that reads an older time looks once too often.
+    next_.store(ticks_of(next_moment(now, interval_)), std::memory_order_relaxed);
+    return true;
+  }
 
   /// Wakes all sleepers whose target is at most `value`, or all.
   void nudge_due(std::uint64_t value, bool all) noexcept {
@@ -86,23 +105,35 @@ class shared_watch {
  private:
   using keeper = lock_keeper<park_lock<Platform>>;
 
+  bool is_never() const noexcept { return interval_ == (deadline::duration::max)(); }
+
   sleeper* watcher() const noexcept {
-    // (SF25): acquire, pairs with (SF26): the new watcher finds the time that the last one has set. If it has asked too
-    // early, the nudge behind (SF26) wakes it, and it asks again.
-    return watcher_.load(std::memory_order_acquire);
+    // (SF25): relaxed alone: whoever is handed the watch reads it after the nudge, whose count is an acquire. It reads
+    // nothing else by it.
+    return watcher_.load(std::memory_order_relaxed);
   }
   void watches(sleeper* next) noexcept {
-    // (SF26): release, pairs with (SF25).
-    watcher_.store(next, std::memory_order_release);
+    // (SF27): relaxed alone, like (SF25).
+    watcher_.store(next, std::memory_order_relaxed);
+  }
+
+  static std::uint64_t ticks_of(deadline time) noexcept {
+    return static_cast<std::uint64_t>(time.time_since_epoch().count());
+  }
+  deadline next() const noexcept {
+    // (SF28): relaxed alone, like (SF26).
+    const std::uint64_t ticks = next_.load(std::memory_order_relaxed);
+    return deadline{deadline::duration{static_cast<deadline::rep>(ticks)}};
   }
 
   const deadline::duration interval_;
+  const deadline::duration patience_;
   park_lock<Platform> lock_;
   sleeper* first_ = nullptr;
   sleeper* last_ = nullptr;
   std::uint64_t least_ = UINT64_MAX;  // no target is less; those that have left count until the next turn
   typename Platform::template atomic<sleeper*> watcher_{nullptr};
-  deadline next_;  // only the watcher uses it
+  typename Platform::template atomic<std::uint64_t> next_{0};  // the time of the next look
 };
 
 }  // namespace tidemark::detail

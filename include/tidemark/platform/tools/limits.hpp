@@ -120,8 +120,9 @@ deadline deadline_of(const std::chrono::time_point<std::chrono::system_clock, Du
   return end == (end.max)() ? no_deadline : deadline_after(end - now, Platform::now());
 }
 
-/// Returns the next whole multiple of `interval` on the steady clock. Threads that look again in each interval wake up
-/// at the same moments then, those of all processes: so a processor that rests is woken once for all of them.
+/// Returns the next whole multiple of `interval` on the steady clock, whose time must not be below 0. Threads that look
+/// again in each interval wake up together then, also in different processes, so a processor that rests is woken less
+/// often.
 constexpr deadline next_moment(deadline now, deadline::duration interval) noexcept {
   return deadline{(now.time_since_epoch() / interval + 1) * interval};
 }
