@@ -350,6 +350,7 @@ TEST_CASE("of all attachments one looks in an interval, and each one once in a s
   CHECK(one.may_look(now + milliseconds{199}));
   CHECK_FALSE(other.may_look(now + milliseconds{199}));
   CHECK(other.may_look(now + milliseconds{200}));
+  CHECK_FALSE(one.may_look(now + milliseconds{199}));  // it has read the clock before, and asks now
   // A neighbour pretends that somebody has just looked; or its clock is another one.
   using words = segment::words_type;
   auto& all = *reinterpret_cast<words*>(one.base() + tidemark::detail::value_file_size(stand_shape) +

@@ -21,6 +21,8 @@
 #include <tidemark/fence/shared_fence.hpp>
 #include <tidemark/fence/wait.hpp>
 
+#include "support/manual_stop.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,7 +57,7 @@ TEST_CASE("the first sleeper watches, and one that leaves hands the watch over a
   CHECK(nudges == 1);
 }
 
-TEST_CASE("a sleeper takes over the watch if nobody has looked for as long as it relies on that, and not before") {
+TEST_CASE("a sleeper that does not watch looks if nobody has done so for as long as it relies on that") {
   watch of{50ms, 1min};
   int nudges = 0;
   watch::sleeper first{1, {&nudges}};
@@ -63,14 +65,14 @@ TEST_CASE("a sleeper takes over the watch if nobody has looked for as long as it
   of.enter(first);
   of.enter(second);
   CHECK(of.begin_look(first, deadline{70ms}));
+  CHECK_FALSE(of.begin_look(first, deadline{100ms - 1ns}));
   CHECK_FALSE(of.begin_look(second, deadline{100ms + 1min - 1ns}));
-  CHECK(of.next_look(first) == deadline{100ms});
   CHECK(of.begin_look(second, deadline{100ms + 1min}));
-  CHECK(of.next_look(second) == deadline{150ms + 1min});
-  CHECK(of.next_look(first) == deadline{150ms + 2min});
-  of.leave(first);
-  CHECK(nudges == 0);
+  CHECK(of.next_look(first) == deadline{150ms + 1min});
+  CHECK(of.next_look(second) == deadline{150ms + 2min});
   of.leave(second);
+  CHECK(nudges == 0);
+  of.leave(first);
 }
 
 TEST_CASE("without an interval nobody looks") {
@@ -103,11 +105,16 @@ class place {
   static constexpr bool is_lost() noexcept { return false; }
   static constexpr bool look(bool) noexcept { return false; }
   static constexpr deadline::duration interval() noexcept { return 5ms; }
-  static constexpr deadline::duration patience() noexcept { return 200ms; }
+  static constexpr deadline::duration patience() noexcept { return 1s; }
 
   /// Moves all that sleep on the word of a slot, as any process can that has mapped it. Returns how many, or -1.
   long move_from(std::size_t slot) noexcept {
-    return ::syscall(SYS_futex, &wakes_[slot].underlying(), FUTEX_REQUEUE, 0, INT_MAX, &elsewhere_, 0);
+#if defined(SYS_futex)
+    constexpr long call = SYS_futex;
+#else
+    constexpr long call = SYS_futex_time64;
+#endif
+    return ::syscall(call, &wakes_[slot].underlying(), FUTEX_REQUEUE, 0, INT_MAX, &elsewhere_, 0);
   }
 
  private:
@@ -127,8 +134,9 @@ class place {
 /// An attachment whose waiters do not spin.
 class attachment {
  public:
-  wait_status wait(std::uint64_t target, deadline until = no_deadline) {
-    return core_.wait_longer<wait_status>(target, until, tidemark::detail::never_stops{});
+  template <class Token = tidemark::detail::never_stops>
+  wait_status wait(std::uint64_t target, Token token = {}) {
+    return core_.wait_longer<wait_status>(target, no_deadline, token);
   }
   /// As a signaller that is killed before it wakes somebody.
   void store(std::uint64_t value) { place_.value().store(value, std::memory_order_release); }
@@ -158,18 +166,17 @@ TEST_CASE("sleepers that a neighbour has moved to another word find a value for 
   for (std::thread& each : sleepers) each.join();
 }
 
-TEST_CASE("a watch that was handed to a sleeper on another word is taken over by those that come later") {
+TEST_CASE("a sleeper that was moved to another word finds the value also if the watch was handed to it") {
   attachment of;
-  std::thread watcher{[&] { CHECK(of.wait(1, std::chrono::steady_clock::now() + 100ms) == wait_status::timeout); }};
+  testing::manual_stop stop;
+  std::thread watcher{[&] { CHECK(of.wait(1, stop.get_token()) == wait_status::stopped); }};
   of.move_sleeper(place::first_slot);
   std::thread heir{[&] { CHECK(of.wait(1) == wait_status::reached); }};
   of.move_sleeper(place::second_slot);
+  stop.request();
   watcher.join();
-  std::thread late{[&] { CHECK(of.wait(1) == wait_status::reached); }};
-  of.move_sleeper(place::first_slot);
   of.store(1);
   heir.join();
-  late.join();
 }
 
 }  // namespace

@@ -264,7 +264,7 @@ class followed_fence : public waitable<followed_fence<Fence>> {
   }
 
   /// Returns the fence's current_value(); UINT64_MAX once it was found lost. Progress: wait-free, four loads and a read
-  /// of the clock, except that once in each 50 ms the call looks whether the fence is lost.
+  /// of the clock, except that at most once in each interval of 50 ms the call looks whether the fence is lost.
   std::uint64_t current_value() const noexcept { return is_poisoned() ? UINT64_MAX : last_reached(); }
   /// Returns the value signalled so far. Progress: wait-free, one load.
   std::uint64_t last_reached() const noexcept { return latched_.last_reached(); }

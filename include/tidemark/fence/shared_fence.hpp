@@ -28,8 +28,8 @@
 // ---------------------------------------------------------
 //   - Its slots and its place come back: others look who is dead, and clean up behind it.
 //   - A wake-up that it owed comes late. One sleeper of each process, the watcher, wakes up every 50 ms and looks at
-//     the value for all sleepers of its process. So nothing that a dead process left undone, and nothing that a hostile
-//     one has written, keeps a sleeper longer than that from a value that is there.
+//     the value for all sleepers of its process. So nothing that a dead process left undone keeps a sleeper longer than
+//     that from a value that is there; nothing that a hostile one does, longer than a minute.
 //   - If nobody is left who may signal, and somebody was, the fence is lost: waits return `lost`. That is a state and
 //     no poison: as soon as a new signaller attaches, waits wait again, and the value goes on from where it is. Before
 //     the first signaller came, a wait waits.
@@ -279,7 +279,7 @@ class shared_place {
   static constexpr deadline::duration interval() noexcept {
     return std::chrono::nanoseconds{look_schedule<Platform>::interval};
   }
-  /// Seldom enough for 1,000 sleepers, see the benchmark.
+  /// So 1,000 sleepers wake up 17 times a second for it.
   static constexpr deadline::duration patience() noexcept { return std::chrono::minutes{1}; }
 
   /// Also for readers, which only read the heap.
@@ -610,8 +610,8 @@ class basic_shared_fence : public waitable<basic_shared_fence<Platform, Signalle
   }
 
   /// Returns whether the fence is lost: somebody was able to signal, and nobody is any more. It looks as a sleeper
-  /// does, once in each 50 ms of the clock, and otherwise asks the system only if the last look has found a loss. Any
-  /// thread may call it.
+  /// does, at most once in each interval of 50 ms, and otherwise asks the system only if the last look has found a
+  /// loss. Any thread may call it.
   [[nodiscard]] bool is_lost() const noexcept { return state_->is_lost(); }
   /// Returns whether somebody may signal, as the system says now. A reader without the waiters' file does not know who
   /// has died. Any thread may call it. Progress: a system call for each signaller.

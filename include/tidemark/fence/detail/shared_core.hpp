@@ -19,7 +19,7 @@
 //   look(is_urgent)     finds out who is alive, and cleans up behind the dead, unless another process has done so just
 //                       now and it is not urgent. Returns whether the fence is lost. Any thread calls it
 //   interval()          how often the watcher of a process looks
-//   patience()          how long its other sleepers rely on that
+//   patience()          how long a sleeper that does not watch relies on the watcher
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_CORE_HPP
 
@@ -184,21 +184,21 @@ class shared_core {
     }
     static constexpr bool is_early() noexcept { return false; }
     deadline limit(deadline until) noexcept {
-      deadline next = of_.watch_.next_look(watched_);
       const bool may_miss = !ticket_.is_registered() || !is_ordered_;
       // The first time without the clock: if a look is due, the park ends at once.
       if (has_parked_ || may_miss) {
         const deadline now = Platform::now();
         is_late_ = until <= now;
         if (is_late_) return until;
-        has_looked_ = next <= now && of_.watch_.begin_look(watched_, now);
+        has_looked_ = of_.watch_.begin_look(watched_, now);
         if (has_looked_) {
           of_.look_for_all();
           return now;
         }
-        if (may_miss) next = look_again_before(next, now);
+        if (may_miss) until = look_again_before(until, now);
       }
       has_parked_ = true;
+      const deadline next = of_.watch_.next_look(watched_);
       return until < next ? until : next;
     }
     bool park(std::uint32_t seen, deadline until) noexcept {

@@ -160,7 +160,7 @@ class shared_heap {
   /// Returns the count of wakes of a slot, for park(). Take it before the last look at whatever ends the wait.
   std::uint32_t wakes(std::size_t slot) const noexcept {
     // (SF4): acquire, pairs with (SF3): a waiter that sees the count also sees what it was woken for: the value that
-    // made it due, a stop or a loss. Not stronger: a count that is too old only makes park() return at once.
+    // made it due, a stop, a loss or the watch. Not stronger: a count that is too old only makes park() return at once.
     return words_.wakes[slot].load(std::memory_order_acquire);
   }
   /// Sleeps while the count is `seen`. Returns false only if the deadline has passed.

@@ -450,7 +450,8 @@ class look_schedule {
     // (LK2): relaxed alone, as (LK1).
     const std::uint64_t own = own_.load(std::memory_order_relaxed);
     const bool is_overdue = now / interval >= own / interval + own_intervals;
-    // Of several that wake up together, another one may have read the clock later, or in the next interval already.
+    // Of several that wake up together, another one may have read the clock later, in the next interval already. An
+    // earlier time, which is due, becomes a great number here.
     const std::uint64_t ahead = last / interval - now / interval;
     if (ahead <= 1 && !is_overdue) return false;
     // (LK3): relaxed alone, as (LK1).

@@ -7,15 +7,15 @@
 // looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
 // can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
-// Also that wake-up may fail to come: whoever has mapped the words on which threads sleep, even for reading alone, can
-// let the kernel move the sleepers to another word (FUTEX_REQUEUE). So a sleeper relies on the watcher for a time only,
-// the patience. If nobody has looked for so long, it takes over the watch.
+// Also that wake-up may fail to come: a neighbour may write into the words on which threads sleep, or let the kernel
+// move the sleepers to another word (FUTEX_REQUEUE), for which it needs only to read them. So each sleeper has a time
+// limit. One that does not watch looks for all, too, if nobody has done so for a long time, the patience.
 //
-// The lock protects the list, its least target, and changes of who watches. The watcher looks without it. While the
+// The lock protects the list, its least target, and changes of who watches. Whoever looks does so without it. While the
 // value is below the least target, it does not go through the list, whose sleepers lie on as many stacks.
 //
-// Looks begin at whole multiples of the interval on the steady clock, so the watchers of different processes wake up
-// together, and a processor that rests is woken less often.
+// A watcher's next look is at a whole multiple of the interval on the steady clock, so the watchers of different
+// processes wake up together, and a processor that rests is woken less often.
 #ifndef TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 #define TIDEMARK_FENCE_DETAIL_SHARED_WATCH_HPP
 
@@ -46,7 +46,7 @@ class shared_watch {
   using sleeper = watched_sleeper<Nudge>;
 
   /// \param interval  how often the watcher looks; the greatest duration for never
-  /// \param patience  how long the others rely on it; longer than the interval
+  /// \param patience  how long the others rely on it: longer than the interval, and short enough to be added to a time
   shared_watch(deadline::duration interval, deadline::duration patience) noexcept
       : interval_{interval}, patience_{patience} {}
   shared_watch(const shared_watch&) = delete;
@@ -73,20 +73,16 @@ class shared_watch {
     if (first_ != nullptr) first_->nudge();
   }
 
-  /// Returns until when a sleeper that has entered may sleep. Then it must call begin_look().
+  /// Returns when a sleeper that has entered must look for all, if nobody does so before.
   deadline next_look(const sleeper& asking) const noexcept {
-    if (is_never()) return no_deadline;
+    if (interval_ == (deadline::duration::max)()) return no_deadline;
     return watcher() == &asking ? next() : next() + patience_;
   }
-  /// Returns whether the caller must look now, and call nudge_due(). If it does not watch, it does so from now on.
-  bool begin_look(sleeper& looking, deadline now) noexcept {
-    if (is_never()) return false;
-    if (watcher() != &looking) {
-      const keeper kept(lock_);
-      if (now < next() + patience_) return false;
-      watches(&looking);
-    }
-    // (SF26): relaxed alone: a sleeper that reads an older time looks once too often.
+  /// Returns whether that time has come. If so, the caller must look now, and call nudge_due(): this call has set the
+  /// time of the next look.
+  bool begin_look(const sleeper& asking, deadline now) noexcept {
+    if (now < next_look(asking)) return false;
+    // (SF26): relaxed alone: who reads an older time looks once too often.
     next_.store(ticks_of(next_moment(now, interval_)), std::memory_order_relaxed);
     return true;
   }
@@ -105,11 +101,9 @@ class shared_watch {
  private:
   using keeper = lock_keeper<park_lock<Platform>>;
 
-  bool is_never() const noexcept { return interval_ == (deadline::duration::max)(); }
-
   sleeper* watcher() const noexcept {
-    // (SF25): relaxed alone: whoever is handed the watch reads it after the nudge, whose count is an acquire. It reads
-    // nothing else by it.
+    // (SF25): relaxed alone: whoever is handed the watch is nudged and asks again, see watched_sleeper. Nothing else is
+    // read by it.
     return watcher_.load(std::memory_order_relaxed);
   }
   void watches(sleeper* next) noexcept {
