@@ -240,10 +240,11 @@ std::uint64_t running_round::surely_signalled(const std::vector<std::uint32_t>& 
   return value;
 }
 
-/// Whether a wait that goes on has its value signalled, its stop requested or its timeline poisoned, by what has
-/// returned.
+/// Whether an operation of a thread has no reason to go on: a wait that has its value signalled, its stop requested or
+/// its timeline poisoned, by what has returned; and all that waits for no other thread. A signal by a queue waits only
+/// for the engine.
 bool running_round::should_have_returned(const operation& waiting, const std::vector<std::uint32_t>& ended) const {
-  if (waiting.what != action::wait) return false;
+  if (waiting.what != action::wait) return waiting.what != action::follow;
   if (waiting.value <= surely_signalled(ended)) return true;
   for (std::uint32_t thread = 0; thread < ended.size(); ++thread) {
     for (std::uint32_t at = 0; at < ended[thread]; ++at) {
