@@ -32,22 +32,29 @@ using tidemark::wait_status;
 
 using platform = tidemark::symmetric_shared_platform;
 
-struct no_nudge {
+struct counted_nudge {
   void operator()() const noexcept { ++*count; }
   int* count;
 };
-using watch = tidemark::detail::shared_watch<platform, no_nudge>;
+using watch = tidemark::detail::shared_watch<platform, counted_nudge>;
 
-TEST_CASE("the first sleeper watches, and one that leaves hands the watch over and says so") {
+/// Two sleepers of one process. The first one watches, and has looked.
+struct two_sleepers {
   watch of{50ms, 1min};
   int nudges = 0;
   watch::sleeper first{1, {&nudges}};
   watch::sleeper second{1, {&nudges}};
-  of.enter(first);
-  of.enter(second);
-  CHECK(of.next_look(first) == deadline{});
-  CHECK(of.next_look(second) == deadline{1min});
-  CHECK(of.begin_look(first, deadline{70ms}));
+
+  two_sleepers() {
+    of.enter(first);
+    of.enter(second);
+    CHECK(of.next_look(first) == deadline{});
+    CHECK(of.next_look(second) == deadline{1min});
+    CHECK(of.begin_look(first, deadline{70ms}));
+  }
+};
+
+TEST_CASE_FIXTURE(two_sleepers, "the first sleeper watches, and one that leaves hands the watch over and says so") {
   CHECK(of.next_look(first) == deadline{100ms});
   CHECK(of.next_look(second) == deadline{100ms + 1min});
   of.leave(first);
@@ -57,14 +64,7 @@ TEST_CASE("the first sleeper watches, and one that leaves hands the watch over a
   CHECK(nudges == 1);
 }
 
-TEST_CASE("a sleeper that does not watch looks if nobody has done so for as long as it relies on that") {
-  watch of{50ms, 1min};
-  int nudges = 0;
-  watch::sleeper first{1, {&nudges}};
-  watch::sleeper second{1, {&nudges}};
-  of.enter(first);
-  of.enter(second);
-  CHECK(of.begin_look(first, deadline{70ms}));
+TEST_CASE_FIXTURE(two_sleepers, "a sleeper that does not watch looks if nobody has looked for a long time") {
   CHECK_FALSE(of.begin_look(first, deadline{100ms - 1ns}));
   CHECK_FALSE(of.begin_look(second, deadline{100ms + 1min - 1ns}));
   CHECK(of.begin_look(second, deadline{100ms + 1min}));

@@ -152,9 +152,8 @@ struct value_is_told : model::suite<2>, processes<kind::progress, Shape> {
   void after() { this->shared.require_idle(); }
 };
 
-/// The sleeper that watches for a process leaves. The other one takes over, also where it has asked before and is about
-/// to sleep: it finds the time of the next look, or looks at once.
-struct watch_is_handed_over : model::suite<2>, model::with_mortals {
+/// Sleepers of one process. The first one watches.
+struct watched : model::with_mortals {
   struct nudge {
     void operator()() const noexcept {
       word->fetch_add(1, std::memory_order_release);
@@ -163,6 +162,7 @@ struct watch_is_handed_over : model::suite<2>, model::with_mortals {
     platform::park_word* word;
   };
   using watch_type = detail::shared_watch<platform, nudge>;
+  using sleeper = watch_type::sleeper;
 
   static constexpr std::chrono::seconds interval{1};
   static constexpr std::chrono::seconds patience{10};
@@ -170,29 +170,55 @@ struct watch_is_handed_over : model::suite<2>, model::with_mortals {
   static constexpr deadline second_look = first_look + interval;
 
   watch_type watch{interval, patience};
-  std::array<platform::park_word, 2> words{0U, 0U};
-  std::array<watch_type::sleeper, 2> sleepers{watch_type::sleeper{1, {&words[0]}}, watch_type::sleeper{1, {&words[1]}}};
+  std::array<platform::park_word, 3> words{0U, 0U, 0U};
+  std::array<sleeper, 3> sleepers{sleeper{1, {&words[0]}}, sleeper{1, {&words[1]}}, sleeper{1, {&words[2]}}};
   payload data;
 
-  watch_is_handed_over() { watch.enter(sleepers[0]); }
-  void thread(unsigned index) {
-    if (index == 0) {
-      MODEL_REQUIRE(watch.begin_look(sleepers[0], first_look));
-      data.store(42);
-      watch.leave(sleepers[0]);
-      return;
-    }
-    watch.enter(sleepers[1]);
+  watched() { watch.enter(sleepers[0]); }
+
+  void look_and_leave() {
+    MODEL_REQUIRE(watch.begin_look(sleepers[0], first_look));
+    data.store(42);
+    watch.leave(sleepers[0]);
+  }
+  /// Sleeps until it watches. Then it knows the time of the next look, or looks at once.
+  void sleep_until_it_watches(unsigned index) {
+    watch.enter(sleepers[index]);
     for (;;) {
-      const std::uint32_t seen = words[1].load(std::memory_order_acquire);
-      const deadline next = watch.next_look(sleepers[1]);
+      const std::uint32_t seen = words[index].load(std::memory_order_acquire);
+      const deadline next = watch.next_look(sleepers[index]);
       if (next == second_look || next == deadline{}) break;
       MODEL_REQUIRE(next == second_look + patience || next == deadline{} + patience);
-      platform::park(words[1], seen, no_deadline);
+      platform::park(words[index], seen, no_deadline);
     }
-    watch.leave(sleepers[1]);
+    watch.leave(sleepers[index]);
     MODEL_REQUIRE(data.load() == 42);
-    MODEL_REQUIRE(watch.next_look(sleepers[1]) == second_look + patience);
+    MODEL_REQUIRE(watch.next_look(sleepers[index]) == second_look + patience);
+  }
+};
+
+/// The watcher leaves. The other sleeper takes over, also where it has asked before and is about to sleep.
+struct watch_is_handed_over : model::suite<2>, watched {
+  void thread(unsigned index) {
+    if (index == 0) {
+      look_and_leave();
+    } else {
+      sleep_until_it_watches(1);
+    }
+  }
+};
+
+/// The watcher leaves, and so does the next one, perhaps while it is handed the watch. A third sleeper takes over.
+struct watch_is_handed_on : model::suite<3>, watched {
+  void thread(unsigned index) {
+    if (index == 0) {
+      look_and_leave();
+    } else if (index == 1) {
+      watch.enter(sleepers[1]);
+      watch.leave(sleepers[1]);
+    } else {
+      sleep_until_it_watches(2);
+    }
   }
 };
 
@@ -407,6 +433,7 @@ int main(int argc, char** argv) {
   checks.push_back(model::make_check<loss_is_told<one_slot>, "loss_is_told">());
   checks.push_back(model::make_check<loss_is_told<no_slot>, "loss_is_told_without_slot">());
   checks.push_back(model::make_check<watch_is_handed_over, "watch_is_handed_over">());
+  checks.push_back(model::make_check<watch_is_handed_on, "watch_is_handed_on">());
   checks.push_back(model::make_check<latched_loss, "latched_loss">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, one_slot>, "made_of_zeros">());
   checks.push_back(model::make_check<made_of_zeros<kind::fence, two_levels>, "made_of_zeros.two_levels">());

@@ -445,7 +445,7 @@ class look_schedule {
   /// \param looked_at  when somebody has looked: the word of the segment, or one of this attachment alone
   /// \param now        in nanoseconds of the steady clock. That of another process may be another one
   bool is_due(typename Platform::template atomic<std::uint64_t>& looked_at, std::uint64_t now) noexcept {
-    // (LK1): relaxed alone, and so are all accesses of the two words: at worst there are two looks.
+    // (LK1): relaxed alone, and so are all accesses of the two words: at worst somebody looks in vain.
     std::uint64_t last = looked_at.load(std::memory_order_relaxed);
     // (LK2): relaxed alone, as (LK1).
     const std::uint64_t own = own_.load(std::memory_order_relaxed);

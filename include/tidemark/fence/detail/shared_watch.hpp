@@ -7,9 +7,9 @@
 // looks at the value for all sleepers of its process, and wakes those that are due. Its list is private: nobody else
 // can break it. A watcher that leaves hands over to another sleeper, and wakes it, so that it sets its own time limit.
 //
-// Also that wake-up may fail to come: a neighbour may write into the words on which threads sleep, or let the kernel
-// move the sleepers to another word (FUTEX_REQUEUE), for which it needs only to read them. So each sleeper has a time
-// limit. One that does not watch looks for all, too, if nobody has done so for a long time, the patience.
+// That wake-up may fail to come, too. A neighbour may write into the words on which threads sleep; or it lets the
+// kernel move the sleepers to another word (FUTEX_REQUEUE), for which it only needs to read them. So each sleeper has a
+// time limit. A sleeper that does not watch looks for all if nobody has done so for a long time, the patience.
 //
 // The lock protects the list, its least target, and changes of who watches. Whoever looks does so without it. While the
 // value is below the least target, it does not go through the list, whose sleepers lie on as many stacks.
@@ -30,8 +30,8 @@
 namespace tidemark::detail {
 
 /// A thread that sleeps for a target. `Nudge` wakes it: a callable, which the watch may call until leave() has
-/// returned. The thread must ask next_look() again then. What it reads to know that it was woken must be an acquire,
-/// for a release in the nudge; or it asks again after a time in any case.
+/// returned. The thread must ask next_look() again then. Either it learns of the nudge by an acquire that pairs with a
+/// release in the nudge, as with the slots of a shared_heap; or it asks again after a time in any case.
 template <class Nudge>
 struct watched_sleeper {
   std::uint64_t target;
@@ -82,7 +82,7 @@ class shared_watch {
   /// time of the next look.
   bool begin_look(const sleeper& asking, deadline now) noexcept {
     if (now < next_look(asking)) return false;
-    // (SF26): relaxed alone: who reads an older time looks once too often.
+    // (SF26): relaxed alone: a sleeper that reads an older time looks once too often.
     next_.store(ticks_of(next_moment(now, interval_)), std::memory_order_relaxed);
     return true;
   }
